@@ -1,0 +1,66 @@
+#pragma once
+
+// What crosses from the operators to a kernel: pointers, sizes, strides, switches. No tensor type.
+
+#include <cstdint>
+
+namespace quest::kernels {
+
+enum class StorageType { float32, bfloat16, float16 };
+
+enum class MaskType { none, boolean, additive_float32, additive_bfloat16, additive_float16 };
+
+enum class Causal { none, top_left, lower_right };
+
+// [B, H, N, D] with a dense last dimension; strides count elements.
+template <typename Pointer>
+struct HeadMatrix {
+  Pointer data = nullptr;
+  std::int64_t batch_stride = 0;
+  std::int64_t head_stride = 0;
+  std::int64_t row_stride = 0;
+};
+using Input = HeadMatrix<const void*>;
+using Output = HeadMatrix<void*>;
+
+struct Mask {
+  MaskType type = MaskType::none;
+  const void* data = nullptr;
+  std::int64_t batch_stride = 0;  // 0 where the mask is broadcast
+  std::int64_t head_stride = 0;
+  std::int64_t row_stride = 0;  // the key dimension is dense
+};
+
+// Packed batches: the batch dimension is one and sequence s owns rows cu_seqlens[s] .. cu_seqlens[s + 1].
+struct AttentionProblem {
+  std::int64_t batch = 0;  // number of sequences when packed
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t queries = 0;  // rows of q; of all sequences when packed
+  std::int64_t keys = 0;
+  std::int64_t dim = 0;
+  std::int64_t value_dim = 0;
+
+  StorageType type = StorageType::float32;
+  Input q;
+  Input k;
+  Input v;
+
+  bool normalize_q = false;
+  bool normalize_k = false;
+  float scale = 1.0F;
+  const float* gain = nullptr;  // null: 1
+  std::int64_t gain_head_stride = 0;
+  std::int64_t gain_dim_stride = 0;
+
+  Mask mask;
+  Causal causal = Causal::none;
+  const std::int64_t* key_lengths = nullptr;   // [batch]
+  const std::int64_t* cu_seqlens_q = nullptr;  // [batch + 1]
+  const std::int64_t* cu_seqlens_k = nullptr;
+
+  float dropout_p = 0.0F;
+  std::uint64_t dropout_seed = 0;
+};
+
+}  // namespace quest::kernels

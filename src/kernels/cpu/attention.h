@@ -1,0 +1,71 @@
+#pragma once
+
+// Fused attention on the CPU. Every function here is pure apart from its outputs, allocates only its own
+// workspace, and gives the same bits however the caller splits the tasks over threads.
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/attention_problem.h"
+
+namespace quest::kernels::cpu {
+
+// Name of the instruction set the kernels run with here, e.g. "AVX3_ZEN4".
+std::string instruction_set();
+
+// --- forward: tasks are independent, run [begin, end) of them from any thread ---
+struct ForwardOutputs {
+  Output out;            // in the problem's storage type; d_v dense
+  float* lse = nullptr;  // [B, H, Nq] dense ([H, total] when packed)
+};
+std::int64_t forward_tasks(const AttentionProblem& problem);
+void forward(const AttentionProblem& problem, const ForwardOutputs& outputs, std::int64_t begin, std::int64_t end);
+
+// --- backward: fill `workspace` (backward_workspace floats) by tasks, then run the reduction's tasks ---
+struct BackwardArguments {
+  Input out;
+  Input grad_out;
+  const float* lse = nullptr;
+  Output grad_q;
+  Output grad_k;
+  Output grad_v;
+  float* grad_gain = nullptr;  // null, or [H, D] dense, written
+  float* workspace = nullptr;
+};
+std::int64_t backward_workspace(const AttentionProblem& problem);
+std::int64_t backward_tasks(const AttentionProblem& problem);
+void backward(const AttentionProblem& problem, const BackwardArguments& arguments, std::int64_t begin,
+              std::int64_t end);
+std::int64_t backward_reduce_tasks(const AttentionProblem& problem);
+void backward_reduce(const AttentionProblem& problem, const BackwardArguments& arguments, std::int64_t begin,
+                     std::int64_t end);
+
+// --- gradient of an additive mask: written in float32 with the mask's own (broadcast) shape ---
+struct MaskGradient {
+  float* data = nullptr;        // dense [mask_batch, mask_heads, mask_rows, keys]
+  std::int64_t mask_batch = 1;  // 1 or batch
+  std::int64_t mask_heads = 1;  // 1 or heads
+  std::int64_t mask_rows = 1;   // 1 or queries
+};
+std::int64_t mask_backward_tasks(const AttentionProblem& problem, const MaskGradient& gradient);
+void mask_backward(const AttentionProblem& problem, const BackwardArguments& arguments, const MaskGradient& gradient,
+                   std::int64_t begin, std::int64_t end);
+
+// --- statistics, from the log-sum-exp of a forward; any pointer may be null ---
+struct StatisticsOutputs {
+  const float* lse = nullptr;
+  float* max_logit = nullptr;  // [B, H, Nq]
+  float* entropy = nullptr;    // [B, H, Nq]
+  float* q_norm = nullptr;     // [B, H, Nq]
+  float* k_norm = nullptr;     // [B, Hk, Nk]
+  float* key_mass = nullptr;   // [B, H, Nk]
+};
+std::int64_t statistics_tasks(const AttentionProblem& problem);
+void statistics(const AttentionProblem& problem, const StatisticsOutputs& outputs, std::int64_t begin,
+                std::int64_t end);
+
+// Fills keep [Nq, Nk] of one batch and head with 0 or 1/(1 - p): the factors the kernels apply to probabilities.
+void dropout_factors(float dropout_p, std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t queries,
+                     std::int64_t keys, float* keep);
+
+}  // namespace quest::kernels::cpu
