@@ -38,6 +38,8 @@ struct AttentionProblem {
   std::int64_t kv_heads = 0;
   std::int64_t queries = 0;  // rows of q; of all sequences when packed
   std::int64_t keys = 0;
+  std::int64_t longest_queries = 0;  // queries, or the longest sequence's when packed
+  std::int64_t longest_keys = 0;
   std::int64_t dim = 0;
   std::int64_t value_dim = 0;
 
