@@ -1,0 +1,23 @@
+# GoogleTest and rapidcheck from the system; GoogleTest from its packaged sources when cross-compiling.
+
+if(CMAKE_CROSSCOMPILING)
+  set(INSTALL_GTEST OFF)
+  add_subdirectory(/usr/src/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+  add_library(GTest::gtest_main ALIAS gtest_main)
+else()
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+endif()
+
+# quest_test_program(NAME SOURCES... LIBRARIES...)
+function(quest_test_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} GTest::gtest_main)
+  if(TARGET rapidcheck_gtest)
+    target_link_libraries(${name} PRIVATE rapidcheck_gtest)
+  endif()
+  quest_warnings(${name})
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

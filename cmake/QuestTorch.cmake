@@ -1,0 +1,44 @@
+# Finds LibTorch inside an installed torch package. Its targets (torch, torch_cpu) count as system headers.
+
+if(NOT QUEST_TORCH_DIR)
+  find_program(QUEST_PYTHON python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
+  find_program(QUEST_PYTHON python3)
+  if(QUEST_PYTHON)
+    execute_process(
+      COMMAND ${QUEST_PYTHON} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+      OUTPUT_VARIABLE QUEST_TORCH_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+endif()
+if(NOT EXISTS ${QUEST_TORCH_DIR}/share/cmake/Torch/TorchConfig.cmake)
+  message(FATAL_ERROR "A torch package is needed and none was found (looked at '${QUEST_TORCH_DIR}').\n"
+    "Run scripts/setup.sh, or set TORCH_DIR to the folder that 'python3 -c \"import torch; print(torch.__path__[0])\"' prints.")
+endif()
+
+# An earlier configure may have cached another torch.
+if(NOT Torch_DIR STREQUAL ${QUEST_TORCH_DIR}/share/cmake/Torch)
+  unset(TORCH_LIBRARY CACHE)
+  unset(c10_LIBRARY CACHE)
+  set(Torch_DIR ${QUEST_TORCH_DIR}/share/cmake/Torch CACHE PATH "Folder of TorchConfig.cmake" FORCE)
+endif()
+
+# TorchConfig warns about a profiler library that its own package does not ship; nothing of ours uses it.
+set(kineto_LIBRARY unused)
+find_package(Torch REQUIRED)
+unset(kineto_LIBRARY)
+message(STATUS "torch: ${QUEST_TORCH_DIR}")
+
+# Every LibTorch target reuses the library's precompiled header. GCC accepts one only under the same code model,
+# so programs are compiled with the library's -fPIC instead of -fPIE.
+function(quest_torch_pch target)
+  if(NOT QUEST_PCH)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF DEFINE_SYMBOL "")
+  target_compile_options(${target} PRIVATE -fPIC)
+  if(target STREQUAL quest)
+    target_precompile_headers(quest PRIVATE <torch/torch.h>)
+  else()
+    target_precompile_headers(${target} REUSE_FROM quest)
+  endif()
+endfunction()
