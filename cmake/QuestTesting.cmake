@@ -21,3 +21,14 @@ function(quest_test_program name)
   quest_warnings(${name})
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
+
+# quest_python_test(NAME SCRIPT ARGUMENTS...): a plain script, with the torch of the build. Not under a sanitizer, whose
+# run-time library would have to be loaded before the interpreter.
+function(quest_python_test name script)
+  if(QUEST_SANITIZE OR NOT QUEST_PYTHON)
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${QUEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARGN})
+  cmake_path(GET QUEST_TORCH_DIR PARENT_PATH site_packages)
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT PYTHONPATH=${site_packages})
+endfunction()

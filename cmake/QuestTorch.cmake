@@ -1,13 +1,13 @@
 # Finds LibTorch inside an installed torch package. Its targets (torch, torch_cpu) count as system headers.
 
-if(NOT QUEST_TORCH_DIR)
-  find_program(QUEST_PYTHON python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
-  find_program(QUEST_PYTHON python3)
-  if(QUEST_PYTHON)
-    execute_process(
-      COMMAND ${QUEST_PYTHON} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
-      OUTPUT_VARIABLE QUEST_TORCH_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  endif()
+# The python beside a given torch (it ends in lib/pythonX.Y/site-packages/torch), else .venv's, else the system's.
+find_program(QUEST_PYTHON python3 NO_CACHE NO_DEFAULT_PATH
+  PATHS ${QUEST_TORCH_DIR}/../../../../bin ${PROJECT_SOURCE_DIR}/.venv/bin)
+find_program(QUEST_PYTHON python3 NO_CACHE)
+if(QUEST_PYTHON AND NOT QUEST_TORCH_DIR)
+  execute_process(
+    COMMAND ${QUEST_PYTHON} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+    OUTPUT_VARIABLE QUEST_TORCH_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 if(NOT EXISTS ${QUEST_TORCH_DIR}/share/cmake/Torch/TorchConfig.cmake)
   message(FATAL_ERROR "A torch package is needed and none was found (looked at '${QUEST_TORCH_DIR}').\n"

@@ -1,0 +1,66 @@
+# Each target does everything it needs, from installing packages on; a second run repeats nothing.
+#   make demo | test | bench | install PREFIX=dir     TORCH_DIR=dir uses an existing torch instead of .venv
+#   make format | lint | asan | tsan | neon | cuda | clean
+
+export TORCH_DIR := $(and $(TORCH_DIR),$(abspath $(TORCH_DIR)))
+JOBS ?= $(shell nproc)
+PREFIX ?= $(CURDIR)/build/prefix
+
+# $(call build,PRESET,FOLDER): configures when never done or when another torch is asked for, then builds.
+define build
+@grep -sqxF 'QUEST_TORCH_DIR:PATH=$(TORCH_DIR)' $(2)/CMakeCache.txt && test -f $(2)/build.ninja || \
+  cmake --preset $(1) -DQUEST_TORCH_DIR=$(TORCH_DIR)
+@cmake --build $(2) -j $(JOBS)
+endef
+test_folder = ctest --test-dir $(1) --output-on-failure --no-tests=error
+
+.PHONY: build setup setup-check demo test bench install format format-check lint asan tsan neon cuda clean
+.DEFAULT_GOAL := build
+
+setup:
+	@scripts/setup.sh
+
+setup-check:
+	@scripts/setup.sh check
+
+build: setup
+	$(call build,release,build)
+
+demo: build
+	@build/quest demo
+
+test: build
+	@$(call test_folder,build)
+
+bench: build
+	@build/quest bench attention
+
+install: build
+	@cmake --install build --prefix $(PREFIX)
+
+format: setup-check
+	@scripts/format.sh -i
+
+format-check: setup-check
+	@scripts/format.sh --dry-run -Werror
+
+lint: format-check
+	@scripts/tidy.sh
+
+asan: setup
+	$(call build,asan,build-asan)
+	@$(call test_folder,build-asan)
+
+tsan: setup
+	$(call build,tsan,build-tsan)
+	@$(call test_folder,build-tsan)
+
+neon: setup-check
+	$(call build,neon,build-neon)
+	@$(call test_folder,build-neon)
+
+cuda: setup
+	@scripts/compile_cuda.sh
+
+clean:
+	@rm -rf build build-*

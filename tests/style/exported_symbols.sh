@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# libquest exports only names of quest; libquest_ops needs nothing of torch but its C functions.
+#   Usage: exported_symbols.sh LIBQUEST LIBQUEST_OPS
+# Weak symbols are left out: they are instantiations of torch's own templates, shared with torch by design.
+set -euo pipefail
+
+names() { nm -DC "$@" | sed -E 's/^[0-9a-f ]*//'; }
+
+strong=$(names --defined-only "$1" | grep -E '^[TDBR] ' | sed -E 's/^. //; s/^(typeinfo|typeinfo name|vtable|guard variable) for //')
+grep -q '^quest::attention(' <<<"$strong" || { echo "$1: expected to export quest::attention, does not"; exit 1; }
+if foreign=$(grep -v '^quest::' <<<"$strong"); then
+  printf '%s exports a name outside quest::\n%s\n' "$1" "$foreign"
+  exit 1
+fi
+if torch=$(names --undefined-only "$2" | grep -E '^[UwvV] .*\b(at|c10|torch)::'); then
+  printf '%s needs a C++ symbol of torch, which ties it to one version\n%s\n' "$2" "$torch"
+  exit 1
+fi
+nm -D --undefined-only "$2" | grep -q aoti_torch || { echo "$2: expected to use torch's C functions, does not"; exit 1; }
