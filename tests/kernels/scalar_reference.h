@@ -1,0 +1,25 @@
+#pragma once
+
+// Attention and its derivatives as plain double loops over one element at a time.
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/attention_problem.h"
+#include "tests/kernels/storage.h"
+
+namespace quest::testing {
+
+struct ScalarResults {
+  std::vector<double> out;                              // [B, H, Nq, Dv]; B is one when packed
+  std::vector<double> lse, max_logit, entropy, q_norm;  // [B, H, Nq]
+  std::vector<double> k_norm;                           // [B, Hk, Nk]
+  std::vector<double> key_mass;                         // [B, H, Nk]
+  std::vector<double> grad_q, grad_k, grad_v;           // as q, k, v
+  std::vector<double> grad_gain;                        // [H, D]
+  std::vector<double> grad_logits;                      // [B, H, Nq, Nk]: the gradient of a full additive mask
+};
+
+ScalarResults scalar_attention(const kernels::AttentionProblem& problem, const Buffer& grad_out);
+
+}  // namespace quest::testing
