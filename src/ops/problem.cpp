@@ -1,0 +1,236 @@
+#include "ops/problem.h"
+
+#include <array>
+#include <cstring>
+
+namespace quest::ops {
+namespace {
+
+constexpr std::size_t kRank = 4;
+
+kernels::StorageType storage_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::Float:
+      return kernels::StorageType::float32;
+    case ScalarType::BFloat16:
+      return kernels::StorageType::bfloat16;
+    case ScalarType::Half:
+      return kernels::StorageType::float16;
+    default:
+      fail("the fused kernels take float32, bfloat16 or float16, got ", describe(type), "; use the reference path");
+  }
+}
+
+kernels::MaskType mask_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::Bool:
+      return kernels::MaskType::boolean;
+    case ScalarType::Float:
+      return kernels::MaskType::additive_float32;
+    case ScalarType::BFloat16:
+      return kernels::MaskType::additive_bfloat16;
+    case ScalarType::Half:
+      return kernels::MaskType::additive_float16;
+    default:
+      fail("mask must be bool, float32, bfloat16 or float16 for the fused kernels, got ", describe(type));
+  }
+}
+
+kernels::Causal causal_kind(std::int64_t causal) {
+  switch (causal) {
+    case 0:
+      return kernels::Causal::none;
+    case 1:
+      return kernels::Causal::top_left;
+    case 2:
+      return kernels::Causal::lower_right;
+    default:
+      fail("causal must be 0 (none), 1 (top-left) or 2 (lower-right), got ", causal);
+  }
+}
+
+std::array<std::int64_t, kRank> mask_strides(const Tensor& mask) {
+  const Sizes sizes = sizes_of(mask);
+  const Sizes strides = strides_of(mask);
+  std::array<std::int64_t, kRank> result{};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    result[kRank - sizes.size() + i] = sizes[i] == 1 ? 0 : strides[i];
+  }
+  return result;
+}
+
+template <typename Element>
+void copy_strided(const void* source, const std::array<std::int64_t, kRank>& strides,
+                  const std::array<std::int64_t, kRank>& shape, void* target) {
+  const auto* from = static_cast<const Element*>(source);
+  auto* to = static_cast<Element*>(target);
+  for (std::int64_t b = 0; b < shape[0]; ++b) {
+    for (std::int64_t h = 0; h < shape[1]; ++h) {
+      for (std::int64_t row = 0; row < shape[2]; ++row) {
+        const Element* line = from + b * strides[0] + h * strides[1] + row * strides[2];
+        for (std::int64_t key = 0; key < shape[3]; ++key) {
+          *to++ = line[key * strides[3]];
+        }
+      }
+    }
+  }
+}
+
+// A copy of the mask with one element per key, whatever it was broadcast or strided from.
+Tensor dense_mask(const Tensor& mask, const std::array<std::int64_t, kRank>& strides,
+                  const std::array<std::int64_t, kRank>& shape) {
+  Tensor copy = new_tensor(shape, mask.scalar_type(), mask);
+  switch (mask.element_size()) {
+    case 1:
+      copy_strided<std::uint8_t>(mask.const_data_ptr(), strides, shape, copy.mutable_data_ptr());
+      break;
+    case 2:
+      copy_strided<std::uint16_t>(mask.const_data_ptr(), strides, shape, copy.mutable_data_ptr());
+      break;
+    default:
+      copy_strided<std::uint32_t>(mask.const_data_ptr(), strides, shape, copy.mutable_data_ptr());
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::array<std::int64_t, kRank> mask_shape(const Tensor& mask) {
+  const Sizes sizes = sizes_of(mask);
+  std::array<std::int64_t, kRank> shape = {1, 1, 1, 1};
+  std::copy(sizes.begin(), sizes.end(), shape.begin() + static_cast<std::ptrdiff_t>(kRank - sizes.size()));
+  return shape;
+}
+
+void check(const Tensor& q, const Tensor& k, const Tensor* v, const CommonArguments& common) {
+  check_attention({.q = info_of(q),
+                   .k = info_of(k),
+                   .v = v != nullptr ? std::optional(info_of(*v)) : std::nullopt,
+                   .gain = info_of(common.gain),
+                   .mask = info_of(common.mask),
+                   .key_lengths = info_of(common.key_lengths),
+                   .cu_seqlens_q = info_of(common.cu_seqlens_q),
+                   .cu_seqlens_k = info_of(common.cu_seqlens_k),
+                   .scale = common.scale,
+                   .is_causal = causal_kind(common.causal) != kernels::Causal::none,
+                   .dropout_p = common.dropout_p});
+}
+
+kernels::Input view_input(const Tensor& dense_rows) {
+  const Sizes strides = strides_of(dense_rows);
+  return {dense_rows.const_data_ptr(), strides[0], strides[1], strides[2]};
+}
+
+kernels::Output view_output(const Tensor& contiguous) {
+  const Sizes strides = strides_of(contiguous);
+  return {contiguous.mutable_data_ptr(), strides[0], strides[1], strides[2]};
+}
+
+PreparedProblem::PreparedProblem(const Tensor& q, const Tensor& k, const Tensor* v, const CommonArguments& common) {
+  check(q, k, v, common);
+  const Sizes q_sizes = sizes_of(q);
+  const Sizes k_sizes = sizes_of(k);
+  problem_.type = storage_type(q.scalar_type());
+  problem_.batch = q_sizes[0];
+  problem_.heads = q_sizes[1];
+  problem_.queries = q_sizes[2];
+  problem_.dim = q_sizes[3];
+  problem_.kv_heads = k_sizes[1];
+  problem_.keys = k_sizes[2];
+  problem_.q = view_rows(q);
+  problem_.k = view_rows(k);
+  if (v != nullptr) {
+    problem_.value_dim = sizes_of(*v)[3];
+    problem_.v = view_rows(*v);
+  }
+  problem_.normalize_q = common.normalize_q;
+  problem_.normalize_k = common.normalize_k;
+  problem_.scale = static_cast<float>(common.scale);
+  problem_.causal = causal_kind(common.causal);
+  problem_.dropout_p = static_cast<float>(common.dropout_p);
+  problem_.dropout_seed = static_cast<std::uint64_t>(common.dropout_seed);
+  if (common.gain) {
+    set_gain(*common.gain);
+  }
+  if (common.mask) {
+    set_mask(*common.mask);
+  }
+  set_lengths(common);
+}
+
+kernels::Input PreparedProblem::view_rows(const Tensor& tensor) {
+  kept_.push_back(with_dense_rows(tensor));
+  return view_input(kept_.back());
+}
+
+void PreparedProblem::set_gain(const Tensor& gain) {
+  if (gain.scalar_type() != ScalarType::Float) {
+    fail("gain must be float32 for the fused kernels, got ", describe(gain.scalar_type()));
+  }
+  const Sizes sizes = sizes_of(gain);
+  const Sizes strides = strides_of(gain);
+  problem_.gain = static_cast<const float*>(gain.const_data_ptr());
+  problem_.gain_head_stride = sizes[0] == 1 ? 0 : strides[0];
+  problem_.gain_dim_stride = sizes[1] == 1 ? 0 : strides[1];
+}
+
+void PreparedProblem::set_mask(const Tensor& mask) {
+  auto strides = mask_strides(mask);
+  auto shape = mask_shape(mask);
+  problem_.mask.type = mask_type(mask.scalar_type());
+  const bool dense_keys = shape[3] == problem_.keys && (strides[3] == 1 || problem_.keys <= 1);
+  if (dense_keys) {
+    problem_.mask.data = mask.const_data_ptr();
+  } else {
+    shape[3] = problem_.keys;
+    kept_.push_back(dense_mask(mask, strides, shape));
+    strides = mask_strides(kept_.back());
+    problem_.mask.data = kept_.back().const_data_ptr();
+  }
+  problem_.mask.batch_stride = strides[0];
+  problem_.mask.head_stride = strides[1];
+  problem_.mask.row_stride = strides[2];
+}
+
+const std::int64_t* PreparedProblem::read_lengths(const Tensor& lengths, std::vector<std::int64_t>& storage) {
+  const auto count = static_cast<std::size_t>(lengths.numel());
+  const std::int64_t stride = strides_of(lengths)[0];
+  storage.resize(count);
+  const auto copy = [&](const auto* source) {
+    for (std::size_t i = 0; i < count; ++i) {
+      storage[i] = source[static_cast<std::int64_t>(i) * stride];
+    }
+  };
+  if (lengths.scalar_type() == ScalarType::Int) {
+    copy(static_cast<const std::int32_t*>(lengths.const_data_ptr()));
+  } else {
+    copy(static_cast<const std::int64_t*>(lengths.const_data_ptr()));
+  }
+  return storage.data();
+}
+
+void PreparedProblem::set_lengths(const CommonArguments& common) {
+  if (common.key_lengths) {
+    problem_.key_lengths = read_lengths(*common.key_lengths, key_lengths_);
+    check_key_lengths(key_lengths_, problem_.keys);
+  }
+  if (common.cu_seqlens_q) {
+    problem_.cu_seqlens_q = read_lengths(*common.cu_seqlens_q, cu_seqlens_q_);
+    problem_.cu_seqlens_k = read_lengths(*common.cu_seqlens_k, cu_seqlens_k_);
+    check_cu_seqlens("cu_seqlens_q", cu_seqlens_q_, problem_.queries);
+    check_cu_seqlens("cu_seqlens_k", cu_seqlens_k_, problem_.keys);
+    problem_.batch = static_cast<std::int64_t>(cu_seqlens_q_.size()) - 1;
+  }
+}
+
+double PreparedProblem::flops() const {
+  double pairs = static_cast<double>(problem_.batch * problem_.queries) * static_cast<double>(problem_.keys);
+  if (problem_.cu_seqlens_q != nullptr) {
+    pairs /= static_cast<double>(std::max<std::int64_t>(problem_.batch * problem_.batch, 1));
+  }
+  return 2.0 * pairs * static_cast<double>(problem_.heads * (problem_.dim + problem_.value_dim));
+}
+
+bool PreparedProblem::is_empty() const { return problem_.batch == 0 || problem_.queries == 0 || problem_.keys == 0; }
+
+}  // namespace quest::ops

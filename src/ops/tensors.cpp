@@ -1,0 +1,71 @@
+#include "ops/tensors.h"
+
+#include <torch/csrc/stable/ops.h>
+
+#include <array>
+#include <cstring>
+
+namespace quest::ops {
+namespace {
+
+constexpr std::size_t kMaxRank = 8;
+
+std::int32_t shim_type(ScalarType type) {
+  return torch::stable::detail::to<std::int32_t>(torch::stable::detail::from(type));
+}
+
+}  // namespace
+
+TensorInfo info_of(const Tensor& tensor) {
+  const torch::stable::Device device = tensor.device();
+  return {.sizes = sizes_of(tensor),
+          .type = tensor.scalar_type(),
+          .device = device.type(),
+          .device_index = static_cast<int>(device.index())};
+}
+
+std::optional<TensorInfo> info_of(const OptionalTensor& tensor) {
+  return tensor ? std::optional(info_of(*tensor)) : std::nullopt;
+}
+
+Sizes sizes_of(const Tensor& tensor) {
+  const auto sizes = tensor.sizes();
+  return {sizes.data(), sizes.size()};
+}
+
+Sizes strides_of(const Tensor& tensor) {
+  const auto strides = tensor.strides();
+  return {strides.data(), strides.size()};
+}
+
+Tensor new_tensor(Sizes sizes, ScalarType type, const Tensor& like) {
+  std::array<std::int64_t, kMaxRank> strides{};
+  std::int64_t stride = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= std::max<std::int64_t>(sizes[i], 1);
+  }
+  std::int32_t device_type = 0;
+  std::int32_t device_index = 0;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(like.get(), &device_type));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_index(like.get(), &device_index));
+  AtenTensorHandle handle = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(static_cast<std::int64_t>(sizes.size()), sizes.data(), strides.data(),
+                                                  shim_type(type), device_type, device_index, &handle));
+  return Tensor(handle);
+}
+
+void fill_zero(const Tensor& contiguous) {
+  const auto bytes = static_cast<std::size_t>(contiguous.numel()) * contiguous.element_size();
+  if (bytes > 0) {
+    std::memset(contiguous.mutable_data_ptr(), 0, bytes);
+  }
+}
+
+Tensor with_dense_rows(const Tensor& tensor) {
+  const Sizes sizes = sizes_of(tensor);
+  const bool dense = sizes.back() == 1 || strides_of(tensor).back() == 1;
+  return dense ? tensor : torch::stable::contiguous(tensor);
+}
+
+}  // namespace quest::ops

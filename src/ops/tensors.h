@@ -1,0 +1,33 @@
+#pragma once
+
+// The few things the operators do with tensors, straight through the C shim: no dispatcher, no string.
+
+#include <torch/csrc/stable/tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ops/check.h"
+
+namespace quest::ops {
+
+using torch::stable::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+using Sizes = std::span<const std::int64_t>;
+
+[[nodiscard]] TensorInfo info_of(const Tensor& tensor);
+[[nodiscard]] std::optional<TensorInfo> info_of(const OptionalTensor& tensor);
+
+[[nodiscard]] Sizes sizes_of(const Tensor& tensor);
+[[nodiscard]] Sizes strides_of(const Tensor& tensor);
+
+// Contiguous and uninitialised, on the device of `like`.
+[[nodiscard]] Tensor new_tensor(Sizes sizes, ScalarType type, const Tensor& like);
+
+void fill_zero(const Tensor& contiguous);
+
+// The same tensor when its last dimension is dense already.
+[[nodiscard]] Tensor with_dense_rows(const Tensor& tensor);
+
+}  // namespace quest::ops
