@@ -1,0 +1,141 @@
+// `quest bench attention`: ours beside torch's standard attention and torch's QUEST.
+
+#include <ATen/Parallel.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+#include "cli/attention_contest.h"
+#include "cli/bench_report.h"
+#include "cli/commands.h"
+#include "cli/dtype_option.h"
+#include "cli/formulation_option.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/usage_error.h"
+#include "cli/versions.h"
+
+namespace quest::cli {
+namespace {
+
+struct BenchOptions {
+  std::vector<std::string> added_shapes;
+  std::vector<std::string> only;
+  bool odd = false;
+  std::string dtype = "float32";
+  std::string formulation = "quest";
+  int threads = 2;
+  MeasurePlan plan;
+  std::string json_path;
+  bool markdown = false;
+};
+
+std::vector<AttentionShape> requested_shapes(const BenchOptions& options) {
+  auto shapes = model_shapes();
+  if (options.odd) std::ranges::copy(odd_shapes(), std::back_inserter(shapes));
+  for (const auto& text : options.added_shapes) {
+    auto shape = parse_named_shape(text);
+    if (std::ranges::find(shapes, shape.name, &AttentionShape::name) != shapes.end()) {
+      throw UsageError("--shape: there is already a shape called \"" + shape.name + "\"; choose another name");
+    }
+    shapes.push_back(std::move(shape));
+  }
+  return select_shapes(shapes, options.only);
+}
+
+// Minutes of measuring must not end in a message that the file cannot be written.
+void require_writable(const std::string& path) {
+  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
+    throw UsageError("--json: the file \"" + path + "\" cannot be written; choose a path in a folder that exists");
+  }
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::trunc);
+  file << text << std::flush;
+  if (!file) throw std::runtime_error("writing \"" + path + "\" failed; is the disk full?");
+}
+
+std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, const ContestOptions& contest_options,
+                                  const MeasurePlan& plan) {
+  static constexpr std::array<Pass, 2> kPasses = {Pass::forward, Pass::forward_backward};
+  const double steps = static_cast<double>(shapes.size() * kPasses.size());
+  Progress progress(std::cerr, standard_error_is_terminal());
+  std::vector<BenchRow> rows;
+  for (const auto& shape : shapes) {
+    const AttentionContest contest(shape, contest_options);
+    contest.check_agreement();
+    for (const Pass pass : kPasses) {
+      const std::string label = shape.name + " " + std::string(pass_name(pass));
+      const auto on_progress = [&](double part) {
+        progress.update((static_cast<double>(rows.size()) + part) / steps, label);
+      };
+      const auto times = contest.measure(pass, plan, on_progress);
+      rows.push_back({.shape = shape,
+                      .pass = pass,
+                      .ours_ms = times.ours.median_ms,
+                      .torch_standard_ms = times.torch_standard.median_ms,
+                      .torch_quest_ms = times.torch_quest.median_ms,
+                      .relative_spread = std::max({times.ours.relative_spread, times.torch_standard.relative_spread,
+                                                   times.torch_quest.relative_spread})});
+    }
+  }
+  return rows;
+}
+
+void run_attention_bench(const BenchOptions& options) {
+  const auto shapes = requested_shapes(options);
+  const ContestOptions contest_options{.formulation = parse_formulation(options.formulation),
+                                       .dtype = parse_dtype(options.dtype)};
+  require_writable(options.json_path);
+  at::set_num_threads(options.threads);
+
+  const auto rows = measure_all(shapes, contest_options, options.plan);
+  std::cout << setting_line() << ", " << options.dtype << ", formulation " << options.formulation
+            << "; medians of at least " << options.plan.least_repetitions << " interleaved samples\n\n"
+            << bench_table(rows, options.markdown ? TableStyle::markdown : TableStyle::text);
+  if (const auto warning = noise_warning(rows); !warning.empty()) std::cerr << "\n" << warning << "\n";
+  if (!options.json_path.empty()) write_file(options.json_path, bench_json(rows));
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& program) {
+  auto* bench = program.add_subcommand("bench", "Measure speed side by side with torch");
+  bench->require_subcommand(1);
+  auto* command = bench->add_subcommand(
+      "attention", "quest::attention beside torch's standard attention and torch's QUEST (normalize + attention)");
+  const auto options = std::make_shared<BenchOptions>();
+  command->add_option("--shape", options->added_shapes, "Add a shape: NAME=B,H,N,D[,causal][,kv=HK][,nk=NK][,dv=DV]")
+      ->allow_extra_args(false)
+      ->type_name("SHAPE");
+  command->add_option("--only", options->only, "Measure only these shapes, by name")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command->add_flag("--odd", options->odd, "Add the shapes that fit no vector, tile or block");
+  command->add_option("--dtype", options->dtype, kDtypeNames)->capture_default_str();
+  command
+      ->add_option("--formulation", options->formulation,
+                   "What ours computes: " + formulation_names() + "; the rivals stay")
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads for everyone")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--repetitions", options->plan.least_repetitions, "Fewest samples behind a median")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10000));
+  command->add_option("--seconds", options->plan.budget_seconds, "Time per row after which no more samples are added")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
+  command->add_option("--json", options->json_path, "Write the times to this file")->type_name("FILE");
+  command->add_flag("--markdown", options->markdown, "Print the table as Markdown");
+  command->callback([options] { run_attention_bench(*options); });
+}
+
+}  // namespace quest::cli

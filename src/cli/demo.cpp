@@ -1,0 +1,156 @@
+// `quest demo`: what the paper is about, in a few seconds.
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iostream>
+
+#include "cli/attention_contest.h"
+#include "cli/commands.h"
+#include "cli/key_growth.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/versions.h"
+
+namespace quest::cli {
+namespace {
+
+constexpr std::array<double, 4> kNorms = {1.0, 10.0, 100.0, 1000.0};
+constexpr int kMassBarCells = 20;
+constexpr int kTimeBarCells = 32;
+constexpr double kSecondsPerShape = 1.0;
+constexpr double kStolen = 0.5;  // a key that nobody looks for and that takes more than half has stolen the attention
+
+std::string percent(double fraction) { return fixed(100.0 * fraction, 1) + " %"; }
+
+void print_introduction(const TerminalStyle& style) {
+  std::cout << paint("One key grows", Color::bold, style) << "\n\n"
+            << kGrowthQueries << " queries look for one key each (cosine " << fixed(kGrowthMatchCosine, 2) << ") among "
+            << kGrowthKeys << " keys of dimension " << kGrowthDim << " and norm "
+            << fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << ".\n"
+            << "The last key is nobody's match (cosine " << fixed(kGrowthStrangerCosine, 2)
+            << " with every query). Its norm grows, its direction stays.\n\n";
+}
+
+std::string reading_cells(const AttentionReading& reading, const TerminalStyle& style) {
+  const Color color = reading.mass > kStolen ? Color::red : Color::green;
+  return paint(bar(reading.mass, kMassBarCells, style), color, style) + pad(percent(reading.mass), 8, Align::right) +
+         pad(fixed(reading.entropy, 2), 9, Align::right) + pad(fixed(reading.max_logit, 1), 11, Align::right);
+}
+
+void print_table(std::span<const KeyGrowth> growth, const TerminalStyle& style) {
+  constexpr std::size_t kPanel = kMassBarCells + 8 + 9 + 11;
+  const std::string panel = pad("attention on that key", kMassBarCells + 8, Align::left) + "  entropy  max logit";
+  std::cout << pad("", 10, Align::left)
+            << paint(pad("standard: softmax(q.k / sqrt(d))", kPanel, Align::left), Color::bold, style) << "    "
+            << paint("QUEST: softmax(q.k / |k|)", Color::bold, style) << "\n"
+            << "key norm  " << panel << "    " << panel << "\n";
+  for (const auto& row : growth) {
+    std::cout << pad(fixed(row.key_norm, 0), 8, Align::right) << "  " << reading_cells(row.standard, style) << "    "
+              << reading_cells(row.quest, style) << "\n";
+  }
+}
+
+void print_first_query(std::span<const KeyGrowth> growth, const TerminalStyle& style) {
+  constexpr float kFull = 1.0F;
+  const std::string marks = "^" + std::string(kGrowthKeys - 2, ' ') + "^";
+  const std::string legend = pad("its match", kGrowthKeys - 8, Align::left) + "that key";
+  std::cout << "\nThe first query, key by key (height = attention):\n"
+            << "key norm  " << pad("standard", kGrowthKeys, Align::left) << "    QUEST\n";
+  for (const auto& row : growth) {
+    std::cout << pad(fixed(row.key_norm, 0), 8, Align::right) << "  "
+              << sparkline(row.standard.first_query, kFull, style) << "    "
+              << sparkline(row.quest.first_query, kFull, style) << "\n";
+  }
+  std::cout << pad("", 10, Align::left) << marks << "    " << marks << "\n"
+            << pad("", 10, Align::left) << legend << "    " << legend << "\n";
+}
+
+std::string small_number(double value) {
+  if (value == 0.0) return "0";
+  const int exponent = static_cast<int>(std::floor(std::log10(value)));
+  if (exponent >= -3) return three_digits(value);
+  return fixed(value / std::pow(10.0, exponent), 1) + "e" + std::to_string(exponent);
+}
+
+void print_conclusion(const KeyGrowth& last) {
+  std::cout << "\nFrom norm " << fixed(kNorms.front(), 0) << " to " << fixed(kNorms.back(), 0)
+            << " the attention matrix moved by " << percent(last.standard.change)
+            << " of its own norm under standard attention and by " << small_number(last.quest.change)
+            << " under QUEST\n(float32 rounding is 6e-8). At norm "
+            << fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0)
+            << " = sqrt(d) the two are the same function; beyond it one key takes every query from its match.\n";
+}
+
+std::array<AttentionShape, 2> demo_shapes() {
+  auto vision = parse_named_shape("vit-ti=4,3,197,64");
+  auto language = parse_named_shape("lm-small=16,8,256,16,causal");
+  return {std::move(vision), std::move(language)};
+}
+
+void print_time(const std::string& who, double milliseconds, double slowest, double ours, const TerminalStyle& style) {
+  const bool is_ours = milliseconds == ours;
+  std::cout << "  " << pad(who, 16, Align::left)
+            << paint(bar(milliseconds / slowest, kTimeBarCells, style), is_ours ? Color::green : Color::plain, style)
+            << pad(three_digits(milliseconds) + " ms", 11, Align::right);
+  if (!is_ours) std::cout << pad(fixed(milliseconds / ours, 2) + "x", 9, Align::right);
+  std::cout << "\n";
+}
+
+void print_speed(const TerminalStyle& style) {
+  std::cout << "\n"
+            << paint("Speed, forward + backward", Color::bold, style) << " (" << setting_line()
+            << ", float32; ratio = time of torch / time of ours)\n"
+            << std::flush;
+  Progress progress(std::cerr, standard_error_is_terminal());
+  const auto shapes = demo_shapes();
+  double shapes_done = 0.0;
+  for (const auto& shape : shapes) {
+    const AttentionContest contest(shape, {});
+    contest.check_agreement();
+    const auto times = contest.measure(Pass::forward_backward, {.budget_seconds = kSecondsPerShape}, [&](double part) {
+      progress.update((shapes_done + part) / static_cast<double>(shapes.size()), shape.name);
+    });
+    progress.clear();
+    shapes_done += 1.0;
+    const double ours = times.ours.median_ms;
+    const double standard = times.torch_standard.median_ms;
+    const double quest = times.torch_quest.median_ms;
+    const double slowest = std::max({ours, standard, quest});
+    std::cout << "\n" << shape.name << " (B,H,N,D = " << dims_text(shape) << ")\n";
+    print_time("quest", ours, slowest, ours, style);
+    print_time("torch standard", standard, slowest, ours, style);
+    print_time("torch QUEST", quest, slowest, ours, style);
+  }
+}
+
+void print_next_steps(const TerminalStyle& style) {
+  std::cout << "\n"
+            << paint("Next", Color::bold, style) << "\n"
+            << "  README.md              ten lines of C++, ten lines of Python\n"
+            << "  docs/formulations.md   the formula and its eight variants\n"
+            << "  quest bench attention  the full speed table\n"
+            << "  quest info             what this machine runs, and why\n";
+}
+
+void run_demo() {
+  const auto style = standard_output_style();
+  const auto growth = grow_one_key(kNorms);
+  print_introduction(style);
+  print_table(growth, style);
+  print_first_query(growth, style);
+  print_conclusion(growth.back());
+  print_speed(style);
+  print_next_steps(style);
+}
+
+}  // namespace
+
+void add_demo_command(CLI::App& program) {
+  program.add_subcommand("demo", "What a growing key does to attention, and how fast this is: a few seconds")
+      ->callback(run_demo);
+}
+
+}  // namespace quest::cli

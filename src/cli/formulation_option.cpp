@@ -1,0 +1,25 @@
+#include "cli/formulation_option.h"
+
+#include <stdexcept>
+
+#include "cli/usage_error.h"
+
+namespace quest::cli {
+
+std::string formulation_names() {
+  std::string names;
+  for (const auto& formulation : all_formulations()) {
+    names += (names.empty() ? "" : ", ") + std::string(formulation.name);
+  }
+  return names;
+}
+
+const Formulation& parse_formulation(std::string_view name) {
+  try {
+    return formulation_from_name(name);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("--formulation: ") + error.what());
+  }
+}
+
+}  // namespace quest::cli

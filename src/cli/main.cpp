@@ -1,0 +1,47 @@
+// The program `quest`.
+
+#include <c10/util/Exception.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <exception>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/usage_error.h"
+#include "cli/versions.h"
+
+namespace {
+
+constexpr int kFailureExitCode = 1;
+
+int run(CLI::App& program, int argc, char** argv) {
+  try {
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : quest::cli::kUsageExitCode;
+  } catch (const quest::cli::UsageError& error) {
+    std::cerr << "quest: " << error.what() << "\n";
+    return quest::cli::kUsageExitCode;
+  } catch (const c10::Error& error) {
+    std::cerr << "quest: " << error.what_without_backtrace() << "\n";
+  } catch (const std::exception& error) {
+    std::cerr << "quest: " << error.what() << "\n";
+  }
+  return kFailureExitCode;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program("Query-modulated spherical attention: softmax(Q K'), K' = the keys divided by their norms.",
+                   "quest");
+  program.set_version_flag("--version", "quest " + quest::cli::quest_version());
+  program.require_subcommand(1);
+  quest::cli::add_demo_command(program);
+  quest::cli::add_info_command(program);
+  quest::cli::add_bench_command(program);
+  return run(program, argc, argv);
+}

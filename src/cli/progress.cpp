@@ -1,0 +1,60 @@
+#include "cli/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <utility>
+
+#include "cli/table.h"
+
+namespace quest::cli {
+namespace {
+
+constexpr double kSecondsBetweenRedraws = 0.1;
+constexpr double kSecondsBetweenLines = 2.0;
+constexpr int kBarCells = 24;
+constexpr const char* kEraseLine = "\r\033[K";
+
+std::string bar(double done) {
+  const int filled = static_cast<int>(std::lround(done * kBarCells));
+  return "[" + std::string(static_cast<std::size_t>(filled), '#') +
+         std::string(static_cast<std::size_t>(kBarCells - filled), '.') + "]";
+}
+
+}  // namespace
+
+Progress::Progress(std::ostream& stream, bool terminal, Clock clock)
+    : stream_(stream), terminal_(terminal), clock_(std::move(clock)), start_(clock_()), last_shown_(start_) {}
+
+Progress::~Progress() { clear(); }
+
+std::string Progress::time_left(double done) const {
+  if (done <= 0.0) return "";
+  return ", about " + duration_text((clock_() - start_) * (1.0 - done) / done) + " left";
+}
+
+void Progress::update(double done, std::string_view label) {
+  done = std::clamp(done, 0.0, 1.0);
+  if (clock_() - last_shown_ < (terminal_ ? kSecondsBetweenRedraws : kSecondsBetweenLines)) return;
+  last_shown_ = clock_();
+  const std::string status = fixed(100.0 * done, 0) + " %" + time_left(done) + ": " + std::string(label);
+  if (terminal_) {
+    stream_ << kEraseLine << bar(done) << " " << status << std::flush;
+    line_is_drawn_ = true;
+  } else {
+    stream_ << status << std::endl;
+  }
+}
+
+void Progress::clear() {
+  if (line_is_drawn_) stream_ << kEraseLine << std::flush;
+  line_is_drawn_ = false;
+}
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<long long>(std::ceil(seconds));
+  if (whole < 60) return std::to_string(whole) + " s";
+  return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+}
+
+}  // namespace quest::cli

@@ -1,0 +1,123 @@
+// Runs the built program the way a shell does.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;  // standard output and standard error together
+};
+
+Outcome run_quest(const std::string& arguments) {
+  const std::string command = std::string(QUEST_PROGRAM) + " " + arguments + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return {};
+  Outcome outcome;
+  std::array<char, 4096> buffer{};
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
+  const int status = pclose(pipe);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+void expect_contains(const Outcome& outcome, const std::string& text) {
+  EXPECT_NE(outcome.output.find(text), std::string::npos) << "missing: " << text << "\nin:\n" << outcome.output;
+}
+
+TEST(Program, HelpNamesEveryCommand) {
+  const auto outcome = run_quest("--help");
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* command : {"demo", "info", "bench"}) expect_contains(outcome, command);
+}
+
+TEST(Program, VersionIsTheProjectVersion) {
+  const auto outcome = run_quest("--version");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output, "quest " QUEST_VERSION "\n");
+}
+
+struct BadCall {
+  const char* arguments;
+  const char* message;
+};
+
+class BadCalls : public ::testing::TestWithParam<BadCall> {};
+
+TEST_P(BadCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
+  const auto outcome = run_quest(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+  expect_contains(outcome, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    CommandLine, BadCalls,
+    ::testing::Values(
+        BadCall{"", "subcommand is required"}, BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
+        BadCall{"bench attention --shape 1,2", "NAME=B,H,N,D"},
+        BadCall{"bench attention --shape vit-b=1,1,1,1", "already a shape called \"vit-b\""},
+        BadCall{"bench attention --only vit-x", "vit-ti"}, BadCall{"bench attention --threads 0", "--threads"},
+        BadCall{"bench attention --dtype int8", "float32, bfloat16, float16, float64"},
+        BadCall{"bench attention --formulation qest", "elliptical_quest"},
+        BadCall{"bench attention --json /no/such/folder/times.json", "/no/such/folder/times.json"},
+        BadCall{"info --shape 1,2,3", "3 of the four sizes"}, BadCall{"info --formulation qest", "elliptical_quest"},
+        BadCall{"info --shape 1,2,3,4 --dtype int8", "--dtype"}));
+
+TEST(Program, BenchWritesTheTableAndTheJson) {
+  const auto path = std::filesystem::temp_directory_path() / ("quest_bench_" + std::to_string(getpid()) + ".json");
+  const auto outcome = run_quest(
+      "bench attention --shape tiny=2,2,9,8,causal,kv=1 --only tiny --repetitions 3 "
+      "--seconds 0 --json " +
+      path.string());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  expect_contains(outcome, "2,2,9,8,causal,kv=1");
+  expect_contains(outcome, "geometric mean");
+
+  const auto json = nlohmann::json::parse(std::ifstream(path));
+  std::filesystem::remove(path);
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["pass"], "forward");
+  EXPECT_EQ(json[1]["pass"], "forward+backward");
+  for (const auto& row : json) {
+    EXPECT_EQ(row["shape"], "tiny");
+    for (const char* key : {"ours_ms", "torch_standard_ms", "torch_quest_ms"}) EXPECT_GT(row[key].get<double>(), 0.0);
+  }
+}
+
+TEST(Program, BenchRunsEveryFormulation) {
+  for (const char* name :
+       {"standard", "quest", "qnorm", "qknorm_hs", "qknorm_ds", "qknorm", "elliptical", "elliptical_quest"}) {
+    const auto outcome = run_quest(
+        "bench attention --shape tiny=1,2,9,8 --only tiny --repetitions 1 --seconds 0 "
+        "--formulation " +
+        std::string(name));
+    EXPECT_EQ(outcome.exit_code, 0) << name << "\n" << outcome.output;
+  }
+}
+
+TEST(Program, InfoNamesTheKernelOfAShape) {
+  const auto outcome = run_quest("info --shape 16,8,256,16,causal --dtype bfloat16 --formulation qknorm");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* text : {"quest", "torch", "highway", "instruction set", "threads", "GPU", "fused"}) {
+    expect_contains(outcome, text);
+  }
+}
+
+TEST(Program, DemoShowsTheCollapseAndTheSpeed) {
+  const auto outcome = run_quest("demo");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* text : {"1000", "entropy", "max logit", "torch standard", "torch QUEST"}) {
+    expect_contains(outcome, text);
+  }
+  EXPECT_EQ(outcome.output.find('\033'), std::string::npos) << "a pipe must not receive colours";
+}
+
+}  // namespace

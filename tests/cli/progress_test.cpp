@@ -1,0 +1,50 @@
+#include "cli/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace quest::cli {
+namespace {
+
+TEST(Progress, PipedOutputGetsAPlainLineEveryTwoSeconds) {
+  std::ostringstream stream;
+  double now = 100.0;
+  Progress progress(stream, false, [&] { return now; });
+  now += 1.0;
+  progress.update(0.1, "first");
+  EXPECT_EQ(stream.str(), "");
+  now += 2.0;
+  progress.update(0.25, "second");
+  progress.update(0.26, "too soon");
+  EXPECT_EQ(stream.str(), "25 %, about 9 s left: second\n");
+}
+
+TEST(Progress, TerminalLineIsRedrawnAndTakenAway) {
+  std::ostringstream stream;
+  double now = 0.0;
+  {
+    Progress progress(stream, true, [&] { return now; });
+    now = 1.0;
+    progress.update(0.5, "half");
+    EXPECT_EQ(stream.str(), "\r\033[K[############............] 50 %, about 1 s left: half");
+  }
+  EXPECT_TRUE(stream.str().ends_with("half\r\033[K"));
+}
+
+TEST(Progress, NothingIsErasedWhenNothingWasDrawn) {
+  std::ostringstream stream;
+  {
+    const Progress progress(stream, true);
+  }
+  EXPECT_EQ(stream.str(), "");
+}
+
+TEST(Duration, RoundsUpAndSplitsMinutes) {
+  EXPECT_EQ(duration_text(0.2), "1 s");
+  EXPECT_EQ(duration_text(59.0), "59 s");
+  EXPECT_EQ(duration_text(60.5), "1 min 1 s");
+}
+
+}  // namespace
+}  // namespace quest::cli

@@ -1,0 +1,51 @@
+#include "cli/table.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace quest::cli {
+namespace {
+
+Table small_table() {
+  Table table({{"name", Align::left}, {"ms"}});
+  table.add_row({"a", "1.5"});
+  table.add_rule();
+  table.add_row({"långt", "10"});
+  return table;
+}
+
+TEST(Table, AlignsByDisplayWidthAndDropsTrailingSpace) {
+  EXPECT_EQ(small_table().render(TableStyle::text),
+            "name    ms\n"
+            "-----  ---\n"
+            "a      1.5\n"
+            "-----  ---\n"
+            "långt   10\n");
+}
+
+TEST(Table, MarkdownHasNoRules) {
+  EXPECT_EQ(small_table().render(TableStyle::markdown),
+            "| name | ms |\n"
+            "| --- | ---: |\n"
+            "| a | 1.5 |\n"
+            "| långt | 10 |\n");
+}
+
+TEST(Table, RejectsRowsOfTheWrongLength) {
+  auto table = small_table();
+  EXPECT_THROW(table.add_row({"only one"}), std::invalid_argument);
+}
+
+TEST(Numbers, KeepThreeDigits) {
+  EXPECT_EQ(three_digits(0.01234), "0.0123");
+  EXPECT_EQ(three_digits(0.5), "0.500");
+  EXPECT_EQ(three_digits(1.234), "1.23");
+  EXPECT_EQ(three_digits(12.34), "12.3");
+  EXPECT_EQ(three_digits(123.4), "123");
+  EXPECT_EQ(three_digits(1234.0), "1234");
+  EXPECT_EQ(three_digits(0.0), "0");
+}
+
+}  // namespace
+}  // namespace quest::cli

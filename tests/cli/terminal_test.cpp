@@ -1,0 +1,56 @@
+#include "cli/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace quest::cli {
+namespace {
+
+constexpr TerminalStyle kPlain{};
+constexpr TerminalStyle kRich{.color = true, .unicode = true};
+
+TEST(TerminalStyle, PipesAndDumbTerminalsArePlain) {
+  for (const TerminalEnvironment& environment :
+       {TerminalEnvironment{.is_terminal = false, .term = "xterm", .locale = "en_US.UTF-8"},
+        TerminalEnvironment{.is_terminal = true, .term = "dumb", .locale = "en_US.UTF-8"}}) {
+    EXPECT_FALSE(style_for(environment).color);
+    EXPECT_FALSE(style_for(environment).unicode);
+  }
+}
+
+TEST(TerminalStyle, NoColorKeepsTheBlocks) {
+  const auto style = style_for({.is_terminal = true, .term = "xterm", .no_color = "1", .locale = "C.UTF-8"});
+  EXPECT_FALSE(style.color);
+  EXPECT_TRUE(style.unicode);
+}
+
+TEST(TerminalStyle, AnotherCharacterSetHasNoBlocks) {
+  EXPECT_FALSE(style_for({.is_terminal = true, .locale = "de_DE.ISO-8859-1"}).unicode);
+  EXPECT_FALSE(style_for({.is_terminal = true, .locale = "C"}).unicode);
+  EXPECT_TRUE(style_for({.is_terminal = true, .locale = "sv_SE.utf8"}).unicode);
+  EXPECT_TRUE(style_for({.is_terminal = true}).unicode);
+}
+
+TEST(Bar, HasTheSameWidthForEveryFraction) {
+  EXPECT_EQ(bar(0.5, 4, kPlain), "##  ");
+  EXPECT_EQ(bar(-1.0, 4, kPlain), "    ");
+  EXPECT_EQ(bar(2.0, 4, kPlain), "####");
+  EXPECT_EQ(bar(0.625, 4, kRich), "██▌ ");
+  EXPECT_EQ(bar(1.0, 4, kRich), "████");
+  EXPECT_EQ(bar(0.0, 2, kRich), "  ");
+}
+
+TEST(Sparkline, DrawsOneCharacterPerValue) {
+  EXPECT_EQ(sparkline(std::array{0.0F, 0.5F, 1.0F, 3.0F}, 1.0F, kRich), " ▄██");
+  EXPECT_EQ(sparkline(std::array{0.0F, 0.5F, 1.0F}, 1.0F, kPlain), " -#");
+}
+
+TEST(Paint, ColoursOnlyWhereTheStyleAllows) {
+  EXPECT_EQ(paint("x", Color::red, kPlain), "x");
+  EXPECT_EQ(paint("x", Color::red, kRich), "\033[31mx\033[0m");
+  EXPECT_EQ(paint("x", Color::plain, kRich), "x");
+}
+
+}  // namespace
+}  // namespace quest::cli
