@@ -1,5 +1,6 @@
 #include "ops/check.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -9,18 +10,26 @@ namespace {
 constexpr std::size_t kRank = 4;
 constexpr std::array<const char*, kRank> kMaskDimensions = {"batch", "heads", "queries", "keys"};
 
-std::string describe_device(const TensorInfo& tensor) {
-  const std::string index = tensor.device_index > 0 ? ":" + std::to_string(tensor.device_index) : "";
-  switch (tensor.device) {
+const char* device_kind(DeviceType device) {
+  switch (device) {
     case DeviceType::CPU:
       return "cpu";
     case DeviceType::CUDA:
-      return "cuda" + index;
+      return "cuda";
     case DeviceType::Meta:
       return "meta";
     default:
-      return "device type " + std::to_string(static_cast<int>(tensor.device)) + index;
+      return "another device";
   }
+}
+
+std::string describe_device(const TensorInfo& tensor) {
+  std::ostringstream text;
+  text << device_kind(tensor.device);
+  if (tensor.device_index >= 0) {
+    text << ':' << tensor.device_index;
+  }
+  return text.str();
 }
 
 bool same_device(const TensorInfo& a, const TensorInfo& b) {
@@ -67,7 +76,8 @@ void check_query(const TensorInfo& q) {
 }
 
 void check_key(const AttentionArguments& arguments) {
-  const auto& [q, k] = std::pair<const TensorInfo&, const TensorInfo&>(arguments.q, arguments.k);
+  const TensorInfo& q = arguments.q;
+  const TensorInfo& k = arguments.k;
   check_rank("k", k, "[batch, heads, keys, dim]");
   check_same_type("k", k, q);
   check_device("k", k, q);
@@ -175,11 +185,13 @@ void check_packing(const AttentionArguments& arguments) {
 }  // namespace
 
 std::string describe(std::span<const std::int64_t> sizes) {
-  std::string text = "[";
+  std::ostringstream text;
+  text << '[';
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
+    text << (i == 0 ? "" : ", ") << sizes[i];
   }
-  return text + "]";
+  text << ']';
+  return text.str();
 }
 
 std::string describe(ScalarType type) {

@@ -104,7 +104,7 @@ BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& com
   const Tensor out = with_dense_rows(inputs.out);
   const Tensor grad_out = with_dense_rows(inputs.grad_out);
   const Tensor lse = inputs.lse.is_contiguous() ? inputs.lse : torch::stable::contiguous(inputs.lse);
-  const Tensor workspace = new_floats(kernel::backward_workspace(problem), inputs.q);
+  const Tensor workspace = new_floats(kernel::backward_workspace(problem, inputs.gain_grad), inputs.q);
   const Tensor gain_sums = inputs.gain_grad ? new_floats(problem.heads * problem.dim, inputs.q) : workspace;
   const kernel::BackwardArguments arguments{.out = view_input(out),
                                             .grad_out = view_input(grad_out),
@@ -117,7 +117,7 @@ BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& com
   const double flops = kBackwardToForward * prepared.flops();
   run_tasks(kernel::backward_tasks(problem), flops,
             [&](auto begin, auto end) { kernel::backward(problem, arguments, begin, end); });
-  run_tasks(kernel::backward_reduce_tasks(problem), flops,
+  run_tasks(kernel::backward_reduce_tasks(problem, inputs.gain_grad), flops,
             [&](auto begin, auto end) { kernel::backward_reduce(problem, arguments, begin, end); });
   if (inputs.gain_grad) {
     reduce_gain(gain_sums, problem.heads, problem.dim, result.grad_gain);

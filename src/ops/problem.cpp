@@ -1,7 +1,7 @@
 #include "ops/problem.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace quest::ops {
 namespace {
@@ -93,6 +93,14 @@ Tensor dense_mask(const Tensor& mask, const std::array<std::int64_t, kRank>& str
   return copy;
 }
 
+std::int64_t longest_sequence(std::span<const std::int64_t> offsets) {
+  std::int64_t longest = 0;
+  for (std::size_t i = 1; i < offsets.size(); ++i) {
+    longest = std::max(longest, offsets[i] - offsets[i - 1]);
+  }
+  return longest;
+}
+
 }  // namespace
 
 std::array<std::int64_t, kRank> mask_shape(const Tensor& mask) {
@@ -137,6 +145,8 @@ PreparedProblem::PreparedProblem(const Tensor& q, const Tensor& k, const Tensor*
   problem_.dim = q_sizes[3];
   problem_.kv_heads = k_sizes[1];
   problem_.keys = k_sizes[2];
+  problem_.longest_queries = problem_.queries;
+  problem_.longest_keys = problem_.keys;
   problem_.q = view_rows(q);
   problem_.k = view_rows(k);
   if (v != nullptr) {
@@ -220,6 +230,8 @@ void PreparedProblem::set_lengths(const CommonArguments& common) {
     check_cu_seqlens("cu_seqlens_q", cu_seqlens_q_, problem_.queries);
     check_cu_seqlens("cu_seqlens_k", cu_seqlens_k_, problem_.keys);
     problem_.batch = static_cast<std::int64_t>(cu_seqlens_q_.size()) - 1;
+    problem_.longest_queries = longest_sequence(cu_seqlens_q_);
+    problem_.longest_keys = longest_sequence(cu_seqlens_k_);
   }
 }
 

@@ -2,6 +2,7 @@
 
 // From tensors to what a kernel reads: checks the arguments, makes rows dense, reads the lengths.
 
+#include <array>
 #include <cstdint>
 #include <vector>
 

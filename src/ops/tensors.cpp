@@ -2,6 +2,7 @@
 
 #include <torch/csrc/stable/ops.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -1,0 +1,92 @@
+#include "attention/visibility.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/where.h>
+
+#include <limits>
+
+#include "attention/choice.h"
+
+namespace quest {
+namespace {
+
+at::Tensor both(const at::Tensor& a, const at::Tensor& b) { return a.defined() ? a.logical_and(b) : b; }
+
+at::Tensor positions(std::int64_t count, const at::Tensor& like) {
+  return at::arange(count, like.options().dtype(at::kLong).requires_grad(false));
+}
+
+// Values may be looked at: no functorch transform hides them and the tensor has some.
+bool all_finite(const at::Tensor& tensor) {
+  if (transform_is_active() || tensor.is_meta()) {
+    return true;
+  }
+  return at::isfinite(tensor.detach()).all().item<bool>();
+}
+
+}  // namespace
+
+Visibility visibility_of(const AttentionCall& call) {
+  const std::int64_t queries = call.q.size(2);
+  const std::int64_t keys = call.k.size(2);
+  Visibility seen;
+  at::Tensor lengths;
+  if (call.key_lengths.defined()) {
+    if (!transform_is_active() && !call.key_lengths.is_meta()) {
+      check_length_values(call.key_lengths, keys);
+    }
+    lengths = call.key_lengths.to(call.q.device(), at::kLong).view({-1, 1, 1, 1});
+    seen.pairs = positions(keys, call.q) < lengths;
+  }
+  if (call.settings.causal != Causal::none) {
+    at::Tensor last = positions(queries, call.q).unsqueeze(-1);
+    if (call.settings.causal == Causal::lower_right) {
+      last = lengths.defined() ? last + lengths - queries : last + (keys - queries);
+    }
+    seen.pairs = both(seen.pairs, positions(keys, call.q) <= last);
+  }
+  if (call.mask.defined()) {
+    const bool boolean = call.mask.scalar_type() == at::kBool;
+    seen.pairs =
+        both(seen.pairs, boolean ? call.mask : at::ne(call.mask.detach(), -std::numeric_limits<double>::infinity()));
+  }
+  // At least a matrix, so that rows and columns have their own dimensions below.
+  while (seen.pairs.defined() && seen.pairs.dim() < 2) {
+    seen.pairs = seen.pairs.unsqueeze(0);
+  }
+  return seen;
+}
+
+at::Tensor Visibility::keep_pairs(const at::Tensor& matrix) const {
+  return everything() ? matrix : at::where(pairs, matrix, 0.0);
+}
+
+at::Tensor Visibility::keep_queries(const at::Tensor& rows) const {
+  return everything() ? rows : at::where(pairs.any(-1, /*keepdim=*/true), rows, 0.0);
+}
+
+at::Tensor Visibility::keep_keys(const at::Tensor& rows) const {
+  return everything() ? rows : at::where(pairs.any(-2, /*keepdim=*/true).transpose(-1, -2), rows, 0.0);
+}
+
+// Multiplying by a weight of 0 is not enough to forget a NaN, forward or backward: the operand itself has to be
+// replaced, which takes one copy of it per pair. Only non-finite inputs pay for that.
+at::Tensor seen_products(const at::Tensor& a, const at::Tensor& b, const Visibility& visibility) {
+  if (visibility.everything() || (all_finite(a) && all_finite(b))) {
+    return at::matmul(a, b.transpose(-1, -2));
+  }
+  const at::Tensor pairs = visibility.pairs.unsqueeze(-1);
+  return (at::where(pairs, a.unsqueeze(-2), 0.0) * at::where(pairs, b.unsqueeze(-3), 0.0)).sum(-1);
+}
+
+at::Tensor seen_average(const at::Tensor& weights, const at::Tensor& v, const Visibility& visibility) {
+  if (visibility.everything() || (all_finite(weights) && all_finite(v))) {
+    return at::matmul(weights, v);
+  }
+  return (weights.unsqueeze(-1) * at::where(visibility.pairs.unsqueeze(-1), v.unsqueeze(-3), 0.0)).sum(-2);
+}
+
+}  // namespace quest
