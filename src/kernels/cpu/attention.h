@@ -32,11 +32,11 @@ struct BackwardArguments {
   float* grad_gain = nullptr;  // null, or [H, D] dense, written
   float* workspace = nullptr;
 };
-std::int64_t backward_workspace(const AttentionProblem& problem);
+std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient);
 std::int64_t backward_tasks(const AttentionProblem& problem);
 void backward(const AttentionProblem& problem, const BackwardArguments& arguments, std::int64_t begin,
               std::int64_t end);
-std::int64_t backward_reduce_tasks(const AttentionProblem& problem);
+std::int64_t backward_reduce_tasks(const AttentionProblem& problem, bool gain_gradient);
 void backward_reduce(const AttentionProblem& problem, const BackwardArguments& arguments, std::int64_t begin,
                      std::int64_t end);
 
@@ -51,7 +51,7 @@ std::int64_t mask_backward_tasks(const AttentionProblem& problem, const MaskGrad
 void mask_backward(const AttentionProblem& problem, const BackwardArguments& arguments, const MaskGradient& gradient,
                    std::int64_t begin, std::int64_t end);
 
-// --- statistics, from the log-sum-exp of a forward; any pointer may be null ---
+// --- statistics, from the log-sum-exp of a forward ---
 struct StatisticsOutputs {
   const float* lse = nullptr;
   float* max_logit = nullptr;  // [B, H, Nq]
@@ -64,7 +64,8 @@ std::int64_t statistics_tasks(const AttentionProblem& problem);
 void statistics(const AttentionProblem& problem, const StatisticsOutputs& outputs, std::int64_t begin,
                 std::int64_t end);
 
-// Fills keep [Nq, Nk] of one batch and head with 0 or 1/(1 - p): the factors the kernels apply to probabilities.
+// Fills keep [Nq, Nk] of one batch entry (or packed sequence) and head with 0 or 1/(1 - p): the factors the kernels
+// apply to probabilities.
 void dropout_factors(float dropout_p, std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t queries,
                      std::int64_t keys, float* keep);
 

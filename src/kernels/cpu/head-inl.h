@@ -1,0 +1,78 @@
+// One (sequence, head) of a problem as a kernel sees it: where its rows lie and how queries and keys are packed.
+
+#include <cstdint>
+
+#if defined(QUEST_KERNELS_CPU_HEAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUEST_KERNELS_CPU_HEAD_INL_H_
+#undef QUEST_KERNELS_CPU_HEAD_INL_H_
+#else
+#define QUEST_KERNELS_CPU_HEAD_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "kernels/cpu/rows-inl.h"
+#include "kernels/cpu/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quest::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE const void* row_address(StorageType type, const Input& m, std::int64_t batch, std::int64_t head,
+                                   std::int64_t row) {
+  const std::int64_t bytes = type == StorageType::float32 ? 4 : 2;
+  return static_cast<const char*>(m.data) +
+         bytes * (batch * m.batch_stride + head * m.head_stride + row * m.row_stride);
+}
+
+HWY_INLINE void store_output_row(StorageType type, const Output& m, std::int64_t batch, std::int64_t head,
+                                 std::int64_t row, const float* values, std::int64_t dim) {
+  const Input place{m.data, m.batch_stride, m.head_stride, m.row_stride};
+  with_type(type, row_address(type, place, batch, head, row), [&](const auto* to) HWY_ATTR {
+    using T = std::remove_const_t<std::remove_pointer_t<decltype(to)>>;
+    store_row(values, const_cast<T*>(to), dim);
+  });
+}
+
+struct Head {
+  const AttentionProblem& problem;
+  Sequence sequence;
+  std::int64_t head;
+  std::int64_t kv_head;
+  CausalLimit causal;
+
+  Head(const AttentionProblem& p, std::int64_t s, std::int64_t h)
+      : problem(p), sequence(p, s), head(h), kv_head(h / (p.heads / p.kv_heads)), causal(p.causal, sequence) {}
+
+  [[nodiscard]] DropoutRow dropout_row(std::int64_t row) const {
+    return {problem.dropout_seed, sequence.index, head, row};
+  }
+  [[nodiscard]] std::int64_t query_row(std::int64_t row) const {
+    return dense_row(sequence.batch, problem.heads, head, problem.queries, sequence.first_query + row);
+  }
+  [[nodiscard]] const void* query(const Input& m, std::int64_t row) const {
+    return row_address(problem.type, m, sequence.batch, head, sequence.first_query + row);
+  }
+  [[nodiscard]] const void* key(const Input& m, std::int64_t row) const {
+    return row_address(problem.type, m, sequence.batch, kv_head, sequence.first_key + row);
+  }
+  void mask_row(std::int64_t row, std::int64_t first_key, float* p, std::int64_t n) const {
+    apply_mask(problem.mask, sequence.batch, head, row, first_key, p, n);
+  }
+
+  // factor[d] = unit · scale · gain[h, d], padded with zeros.
+  void query_factor(float unit, float* factor) const {
+    const std::int64_t stride = row_stride(problem.dim);
+    for (std::int64_t d = 0; d < stride; ++d) {
+      const bool inside = d < problem.dim;
+      const float gain = problem.gain == nullptr || !inside
+                             ? 1.0F
+                             : problem.gain[head * problem.gain_head_stride + d * problem.gain_dim_stride];
+      factor[d] = inside ? unit * problem.scale * gain : 0.0F;
+    }
+  }
+};
+
+}  // namespace quest::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,99 @@
+// Vector exponentials and the dropout generator. Included once per instruction set.
+
+#include <cstdint>
+
+#if defined(QUEST_KERNELS_CPU_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUEST_KERNELS_CPU_MATH_INL_H_
+#undef QUEST_KERNELS_CPU_MATH_INL_H_
+#else
+#define QUEST_KERNELS_CPU_MATH_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quest::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr float kLog2E = 1.44269504088896341F;
+constexpr float kLn2 = 0.693147180559945309F;
+
+// Below this 2^x is not a normal float any more and counts as zero.
+constexpr float kLeastExponent = -125.0F;
+
+// 2^x for x in [kLeastExponent, 127]; elsewhere meaningless, NaN stays NaN. Relative error under 2e-7.
+// 2^f on [-1/2, 1/2] is the polynomial of degree 5 with the least relative error (7.5e-8).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp2_in_range(D d, V x) {
+  const hn::RebindToSigned<D> di;
+  // Adding 1.5·2^23 rounds to an integer and leaves that integer in the low bits.
+  const V magic = hn::Set(d, 12582912.0F);
+  const V shifted = hn::Add(x, magic);
+  const V f = hn::Sub(x, hn::Sub(shifted, magic));
+  V p = hn::Set(d, 1.3276472632e-3F);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.67554134312e-3F));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.55071327186e-2F));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.40221197237e-1F));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.93146967065e-1F));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.00000007165F));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+}
+
+// 2^x for x ≤ 127; 0 below the normal range, NaN stays NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp2_or_zero(D d, V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kLeastExponent)), exp2_in_range(d, x));
+}
+
+// --- dropout: a keyed hash of (seed, batch, head, row) and the key's index, so any entry can be drawn again in any
+// order ---
+
+HWY_INLINE std::uint64_t mix64(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+struct DropoutRow {
+  std::uint32_t first_key;
+  std::uint32_t second_key;
+
+  DropoutRow(std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t row) {
+    const std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
+    std::uint64_t x = mix64(seed + golden);
+    x = mix64(x ^ (static_cast<std::uint64_t>(batch) * golden + 1));
+    x = mix64(x ^ (static_cast<std::uint64_t>(head) * golden + 2));
+    x = mix64(x ^ (static_cast<std::uint64_t>(row) * golden + 3));
+    first_key = static_cast<std::uint32_t>(x);
+    second_key = static_cast<std::uint32_t>(x >> 32);
+  }
+};
+
+template <class DU, class V = hn::Vec<DU>>
+HWY_INLINE V mix32(DU du, V x) {
+  x = hn::Xor(x, hn::ShiftRight<16>(x));
+  x = hn::Mul(x, hn::Set(du, 0x7feb352dU));
+  x = hn::Xor(x, hn::ShiftRight<15>(x));
+  x = hn::Mul(x, hn::Set(du, 0x846ca68bU));
+  return hn::Xor(x, hn::ShiftRight<16>(x));
+}
+
+// Factors 0 or 1/(1 - p) for the keys starting at `key`.
+template <class D>
+HWY_INLINE hn::Vec<D> dropout_factor(D d, const DropoutRow& row, std::uint32_t key, float p) {
+  const hn::RebindToUnsigned<D> du;
+  auto x = hn::Add(hn::Iota(du, key), hn::Set(du, row.first_key));
+  x = hn::Xor(mix32(du, x), hn::Set(du, row.second_key));
+  x = mix32(du, x);
+  // 24 random bits, compared as exact floats.
+  const auto uniform = hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<D>(), hn::ShiftRight<8>(x)));
+  const auto keep = hn::Ge(uniform, hn::Set(d, p * 16777216.0F));
+  return hn::IfThenElseZero(keep, hn::Set(d, 1.0F / (1.0F - p)));
+}
+
+}  // namespace quest::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

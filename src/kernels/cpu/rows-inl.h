@@ -1,0 +1,267 @@
+// Rows of a tensor as padded float32 rows: loading from any storage type, L2 normalisation, storing back.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#if defined(QUEST_KERNELS_CPU_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUEST_KERNELS_CPU_ROWS_INL_H_
+#undef QUEST_KERNELS_CPU_ROWS_INL_H_
+#else
+#define QUEST_KERNELS_CPU_ROWS_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "kernels/attention_problem.h"
+#include "kernels/cpu/gemm-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quest::kernels::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Leading dimension of a buffer of rows: whole vectors, zeros behind the last element.
+HWY_INLINE std::int64_t row_stride(std::int64_t dim) { return round_up(dim, kLanes); }
+// Columns a matrix product over such rows computes.
+HWY_INLINE std::int64_t row_columns(std::int64_t dim) { return round_up(dim, kColumnUnit); }
+
+template <typename Visit>
+HWY_INLINE void with_type(StorageType type, const void* data, Visit visit) {
+  switch (type) {
+    case StorageType::float32:
+      return visit(static_cast<const float*>(data));
+    case StorageType::bfloat16:
+      return visit(static_cast<const hwy::bfloat16_t*>(data));
+    case StorageType::float16:
+      return visit(static_cast<const hwy::float16_t*>(data));
+  }
+}
+
+HWY_INLINE hn::Vec<Floats> load_floats(const float* from) { return hn::LoadU(Floats(), from); }
+template <typename T>
+HWY_INLINE hn::Vec<Floats> load_floats(const T* from) {
+  return hn::PromoteTo(Floats(), hn::LoadU(hn::Rebind<T, Floats>(), from));
+}
+
+HWY_INLINE void store_floats(hn::Vec<Floats> v, float* to) { hn::StoreU(v, Floats(), to); }
+HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::float16_t* to) {
+  const hn::Rebind<hwy::float16_t, Floats> d16;
+  hn::StoreU(hn::DemoteTo(d16, v), d16, to);
+}
+HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::bfloat16_t* to) {
+  // Round to nearest even; NaN must not round to infinity.
+  const hn::RebindToUnsigned<Floats> du;
+  const hn::Rebind<std::uint16_t, Floats> d16;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffU))));
+  const auto nan = hn::Set(du, 0x7fc0U);
+  const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
+  hn::StoreU(hn::TruncateTo(d16, hn::IfThenElse(is_nan, nan, rounded)), d16, reinterpret_cast<std::uint16_t*>(to));
+}
+
+// The first n < kLanes elements of a row's end, zeros behind: never reads past the row.
+template <typename T>
+HWY_INLINE hn::Vec<Floats> load_tail(const T* from, std::int64_t n) {
+  HWY_ALIGN T buffer[kLanes] = {};
+  std::copy_n(from, n, buffer);
+  return load_floats(buffer);
+}
+
+template <typename T>
+HWY_INLINE void store_tail(hn::Vec<Floats> v, T* to, std::int64_t n) {
+  HWY_ALIGN T buffer[kLanes];
+  store_floats(v, buffer);
+  std::copy_n(buffer, n, to);
+}
+
+template <typename T>
+HWY_INLINE void store_row(const float* row, T* to, std::int64_t dim) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= dim; i += kLanes) store_floats(hn::LoadU(Floats(), row + i), to + i);
+  if (i < dim) store_tail(hn::LoadU(Floats(), row + i), to + i, dim - i);
+}
+
+HWY_INLINE float sum_of(hn::Vec<Floats> v) { return hn::GetLane(hn::SumOfLanes(Floats(), v)); }
+
+HWY_INLINE float dot(const float* a, const float* b, std::int64_t stride) {
+  const Floats d;
+  auto sum = hn::Zero(d);
+  for (std::int64_t i = 0; i < stride; i += kLanes) sum = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum);
+  return sum_of(sum);
+}
+
+HWY_INLINE void scale_row(float* row, std::int64_t stride, float factor) {
+  const Floats d;
+  const auto f = hn::Set(d, factor);
+  for (std::int64_t i = 0; i < stride; i += kLanes) hn::StoreU(hn::Mul(f, hn::LoadU(d, row + i)), d, row + i);
+}
+
+HWY_INLINE void multiply_row(float* row, const float* by, std::int64_t stride) {
+  const Floats d;
+  for (std::int64_t i = 0; i < stride; i += kLanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, by + i), hn::LoadU(d, row + i)), d, row + i);
+  }
+}
+
+// Squares of such norms and their reciprocals are far from the ends of float's range.
+HWY_INLINE bool is_ordinary_norm(double norm) { return norm > 1e-15 && norm < 1e15; }
+
+// ‖row‖, exact to rounding for any row of floats: squares that leave float's range are taken in double.
+HWY_INLINE double row_norm(const float* row, std::int64_t stride) {
+  const float squares = dot(row, row, stride);
+  if (squares > 1e-30F && squares < 1e30F) return std::sqrt(squares);
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < stride; ++i) sum += static_cast<double>(row[i]) * row[i];
+  return std::sqrt(sum);
+}
+
+// row /= norm, 0 for a zero row.
+HWY_INLINE void divide_row(float* row, std::int64_t stride, double norm) {
+  if (is_ordinary_norm(norm)) return scale_row(row, stride, static_cast<float>(1.0 / norm));
+  if (norm == 0.0) return;
+  for (std::int64_t i = 0; i < stride; ++i) row[i] = static_cast<float>(row[i] / norm);
+}
+
+HWY_INLINE bool is_zero_row(const float* row, std::int64_t stride) {
+  const Floats d;
+  auto any = hn::Zero(d);
+  for (std::int64_t i = 0; i < stride; i += kLanes) any = hn::Or(any, hn::Abs(hn::LoadU(d, row + i)));
+  return hn::AllTrue(d, hn::Eq(any, hn::Zero(d)));
+}
+
+// The gradient of x from that of x̄ = x/‖x‖: (dx̄ - x̄ (x̄·dx̄)) / ‖x‖, in place. A zero x has none, and a zero
+// gradient stays zero whatever x holds.
+HWY_INLINE void project_row(float* grad, const float* unit, std::int64_t stride, double norm) {
+  const Floats d;
+  if (is_zero_row(grad, stride)) return;
+  if (norm == 0.0) {
+    std::fill_n(grad, stride, 0.0F);
+    return;
+  }
+  const auto along = hn::Set(d, dot(grad, unit, stride));
+  for (std::int64_t i = 0; i < stride; i += kLanes) {
+    hn::StoreU(hn::NegMulAdd(along, hn::LoadU(d, unit + i), hn::LoadU(d, grad + i)), d, grad + i);
+  }
+  divide_row(grad, stride, norm);
+}
+
+// What packing learns about a block of rows.
+struct PackedRows {
+  float most_norm = 0.0F;  // of the rows as packed, where asked for; NaN or infinite when one of them is
+  bool finite = true;
+};
+
+struct RowPacker {
+  StorageType type;
+  std::int64_t dim;
+  bool normalize = false;
+  const float* factor = nullptr;  // per dimension, applied after the normalisation
+  bool want_norms = false;        // of the rows as packed
+};
+
+template <typename T>
+HWY_INLINE hn::Vec<Floats> load_row(const T* from, std::int64_t dim, float* row, hn::Vec<Floats> nonfinite) {
+  const Floats d;
+  std::int64_t i = 0;
+  for (; i + kLanes <= dim; i += kLanes) {
+    const auto x = load_floats(from + i);
+    nonfinite = hn::MulAdd(x, hn::Zero(d), nonfinite);
+    hn::StoreU(x, d, row + i);
+  }
+  if (i < dim) {
+    const auto x = load_tail(from + i, dim - i);
+    nonfinite = hn::MulAdd(x, hn::Zero(d), nonfinite);
+    hn::StoreU(x, d, row + i);
+  }
+  return nonfinite;
+}
+
+// Loads `count` rows as padded float32 rows. norms receives ‖x‖ of rows that are normalised, as stored.
+HWY_INLINE PackedRows pack_rows(const RowPacker& packer, const void* first_row, std::int64_t input_stride,
+                                std::int64_t count, float* rows, double* norms = nullptr,
+                                float* packed_norms = nullptr) {
+  const Floats d;
+  const std::int64_t stride = row_stride(packer.dim);
+  PackedRows result;
+  auto nonfinite = hn::Zero(d);
+  with_type(packer.type, first_row, [&](const auto* from) HWY_ATTR {
+    for (std::int64_t r = 0; r < count; ++r) {
+      nonfinite = load_row(from + r * input_stride, packer.dim, rows + r * stride, nonfinite);
+    }
+  });
+  result.finite = sum_of(nonfinite) == 0.0F;
+  for (std::int64_t r = 0; r < count; ++r) {
+    float* row = rows + r * stride;
+    if (packer.normalize) {
+      const double norm = row_norm(row, stride);
+      divide_row(row, stride, norm);
+      if (norms != nullptr) norms[r] = norm;
+    }
+    if (packer.factor != nullptr) multiply_row(row, packer.factor, stride);
+    if (packer.want_norms) {
+      const auto norm = static_cast<float>(row_norm(row, stride));
+      if (packed_norms != nullptr) packed_norms[r] = norm;
+      if (!(norm <= result.most_norm)) result.most_norm = norm;
+    }
+  }
+  return result;
+}
+
+// --- transposition into panels: columns of kPanelWidth rows, so that a product has its lanes along those rows ---
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, std::int64_t stride) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> dh;
+    constexpr std::int64_t kHalfRows = hn::MaxLanes(D()) / 2;
+    return hn::Combine(d, load_blocks(dh, from + kHalfRows * stride, stride), load_blocks(dh, from, stride));
+  }
+}
+
+// kLanes rows; reads four columns at a time, which padded rows always have.
+HWY_INLINE void transpose_lanes(const float* rows, std::int64_t stride, std::int64_t dim, float* panel) {
+  const Floats d;
+  const hn::Repartition<double, Floats> dd;
+  for (std::int64_t c = 0; c < dim; c += 4) {
+    const auto a = load_blocks(d, rows + c, stride);
+    const auto b = load_blocks(d, rows + stride + c, stride);
+    const auto e = load_blocks(d, rows + 2 * stride + c, stride);
+    const auto f = load_blocks(d, rows + 3 * stride + c, stride);
+    const auto ab_low = hn::BitCast(dd, hn::InterleaveLower(d, a, b));
+    const auto ab_high = hn::BitCast(dd, hn::InterleaveUpper(d, a, b));
+    const auto ef_low = hn::BitCast(dd, hn::InterleaveLower(d, e, f));
+    const auto ef_high = hn::BitCast(dd, hn::InterleaveUpper(d, e, f));
+    float* to = panel + c * kPanelWidth;
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, ab_low, ef_low)), d, to);
+    if (c + 1 < dim) hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, ab_low, ef_low)), d, to + kPanelWidth);
+    if (c + 2 < dim) hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, ab_high, ef_high)), d, to + 2 * kPanelWidth);
+    if (c + 3 < dim) hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, ab_high, ef_high)), d, to + 3 * kPanelWidth);
+  }
+}
+
+// rows must be readable up to the next multiple of kLanes rows.
+HWY_INLINE void transpose_to_panels(const float* rows, std::int64_t count, std::int64_t dim, float* panels) {
+  const std::int64_t stride = row_stride(dim);
+  for (std::int64_t r = 0; r < count; r += kLanes) {
+    float* panel = panels + r / kPanelWidth * kPanelWidth * dim + r % kPanelWidth;
+    transpose_lanes(rows + r * stride, stride, dim, panel);
+  }
+}
+
+HWY_INLINE std::int64_t panels_floats(std::int64_t rows, std::int64_t dim) { return round_up(rows, kPanelWidth) * dim; }
+
+// scores[rows × count] = A[rows × dim] · panelsᵀ, panels starting at `first`, a multiple of kPanelWidth.
+HWY_INLINE void score_rows(const float* a, std::int64_t lda, std::int64_t dim, const float* panels, std::int64_t first,
+                           std::int64_t count, float* scores, std::int64_t ld_scores, std::int64_t rows) {
+  for (std::int64_t j = 0; j < count; j += kPanelWidth) {
+    const Matrices m{a, lda, panels + (first + j) * dim, kPanelWidth, scores + j, ld_scores, dim, false};
+    gemm<Left::row_major>(m, rows, std::min(kPanelWidth, count - j));
+  }
+}
+
+}  // namespace quest::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

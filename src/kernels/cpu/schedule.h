@@ -1,0 +1,121 @@
+#pragma once
+
+// How a problem is cut into tasks and blocks. Depends on shapes alone, never on the number of threads:
+// that is what makes every result the same to the last bit whoever computes it.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/attention_problem.h"
+
+namespace quest::kernels::cpu {
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+inline std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+// Rows of one batch entry or of one packed sequence.
+struct Sequence {
+  std::int64_t index = 0;
+  std::int64_t batch = 0;  // position in the tensors' batch dimension
+  std::int64_t first_query = 0;
+  std::int64_t queries = 0;
+  std::int64_t first_key = 0;
+  std::int64_t keys = 0;           // keys that exist
+  std::int64_t keys_stored = 0;    // keys present in memory, padding included
+  std::int64_t first_key_row = 0;  // over the dense rows of all sequences
+
+  Sequence(const AttentionProblem& p, std::int64_t s) : index(s) {
+    if (p.cu_seqlens_q != nullptr) {
+      first_query = p.cu_seqlens_q[s];
+      queries = p.cu_seqlens_q[s + 1] - first_query;
+      first_key = p.cu_seqlens_k[s];
+      keys = keys_stored = p.cu_seqlens_k[s + 1] - first_key;
+      first_key_row = first_key;
+    } else {
+      batch = s;
+      queries = p.queries;
+      keys_stored = p.keys;
+      keys = p.key_lengths != nullptr ? p.key_lengths[s] : p.keys;
+      first_key_row = s * p.keys;
+    }
+  }
+};
+
+// Rows of the dense [B, H, Nq] and [B, Hk, Nk] outputs.
+inline std::int64_t dense_row(std::int64_t batch, std::int64_t heads, std::int64_t head, std::int64_t rows,
+                              std::int64_t row) {
+  return (batch * heads + head) * rows + row;
+}
+
+inline std::int64_t total_key_rows(const AttentionProblem& p) {
+  return p.cu_seqlens_q != nullptr ? p.keys : p.batch * p.keys;
+}
+
+// Which keys a query may see, as far as order decides it: keys [0, limit(row)).
+struct CausalLimit {
+  bool active = false;
+  std::int64_t offset = 0;
+  std::int64_t keys = 0;
+
+  CausalLimit(Causal causal, const Sequence& s)
+      : active(causal != Causal::none), offset(causal == Causal::lower_right ? s.keys - s.queries : 0), keys(s.keys) {}
+
+  [[nodiscard]] std::int64_t limit(std::int64_t row) const {
+    return active ? std::clamp<std::int64_t>(row + 1 + offset, 0, keys) : keys;
+  }
+  // The first query that sees key `key`.
+  [[nodiscard]] std::int64_t first_row(std::int64_t key) const {
+    return active ? std::max<std::int64_t>(key - offset, 0) : 0;
+  }
+};
+
+// Equal steps of at most `most`, each a multiple of `unit` but the last.
+struct Steps {
+  std::int64_t size = 0;
+  std::int64_t count = 0;
+
+  Steps(std::int64_t total, std::int64_t most, std::int64_t unit) {
+    if (total <= 0) return;
+    size = round_up(ceil_div(total, ceil_div(total, most)), unit);
+    count = ceil_div(total, size);
+  }
+};
+
+// Query rows are handled in blocks of this many; a multiple of every register tile's height.
+inline constexpr std::int64_t kRowBlock = 12;
+
+// A row block of probabilities should stay in the first-level cache and the keys and values it meets in the second.
+inline constexpr std::int64_t kMostBlockKeys = 512;
+inline constexpr std::int64_t kKeyBlockFloats = 128 * 1024;
+
+inline Steps key_steps(std::int64_t keys, std::int64_t floats_per_key, std::int64_t unit) {
+  const std::int64_t most =
+      std::clamp<std::int64_t>(kKeyBlockFloats / std::max<std::int64_t>(floats_per_key, 1), unit, kMostBlockKeys);
+  return {keys, round_up(most, unit), unit};
+}
+
+// Enough tasks for a large machine where the shape has them, few enough that packing the keys stays cheap.
+inline constexpr std::int64_t kWantedTasks = 32;
+
+inline Steps forward_row_steps(const AttentionProblem& p) {
+  const std::int64_t heads = std::max<std::int64_t>(p.batch * p.heads, 1);
+  const std::int64_t rows = heads * ceil_div(p.longest_queries, 256) >= kWantedTasks ? 256 : 96;
+  return {p.longest_queries, rows, kRowBlock};
+}
+
+// The backward of one key head runs over the rows of all query heads it serves, cut into chunks that each own a
+// partial dK and dV.
+struct BackwardPlan {
+  std::int64_t group = 1;  // query heads per key head
+  std::int64_t chunks = 1;
+  std::int64_t chunk_rows = 0;  // counted over group · longest_queries
+
+  explicit BackwardPlan(const AttentionProblem& p) : group(p.heads / std::max<std::int64_t>(p.kv_heads, 1)) {
+    const std::int64_t units = std::max<std::int64_t>(p.batch * p.kv_heads, 1);
+    const std::int64_t rows = group * p.longest_queries;
+    chunks = std::clamp<std::int64_t>(std::min(ceil_div(kWantedTasks, units), rows / 512), 1, kWantedTasks);
+    chunk_rows = ceil_div(rows, chunks);
+  }
+};
+
+}  // namespace quest::kernels::cpu
