@@ -115,7 +115,7 @@ Causal causal_kind(const AttentionOptions& options) {
 }
 
 std::uint64_t draw_seed() {
-  const at::Generator generator = at::detail::getDefaultCPUGenerator();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
   const std::scoped_lock lock(generator.mutex());
   return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
 }

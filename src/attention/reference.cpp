@@ -97,8 +97,8 @@ std::vector<AttentionCall> split_packed(const AttentionCall& call) {
     sequence.q = call.q.narrow(kRows, q[s], q[s + 1] - q[s]);
     sequence.k = call.k.narrow(kRows, k[s], k[s + 1] - k[s]);
     sequence.v = call.v.defined() ? call.v.narrow(kRows, k[s], k[s + 1] - k[s]) : call.v;
-    sequence.cu_seqlens_q = {};
-    sequence.cu_seqlens_k = {};
+    sequence.cu_seqlens_q.reset();
+    sequence.cu_seqlens_k.reset();
     sequences.push_back(std::move(sequence));
   }
   return sequences;
