@@ -210,6 +210,10 @@ std::string describe(ScalarType type) {
       return "int32";
     case ScalarType::Long:
       return "int64";
+    case ScalarType::ComplexFloat:
+      return "complex64";
+    case ScalarType::ComplexDouble:
+      return "complex128";
     default:
       return torch::headeronly::toString(type);
   }
@@ -217,7 +221,7 @@ std::string describe(ScalarType type) {
 
 void check_dropout(double dropout_p) {
   if (!(dropout_p >= 0.0 && dropout_p < 1.0)) {
-    fail("dropout_p must be at least 0 and less than 1, got ", dropout_p);
+    fail("dropout_p must lie in [0, 1), got ", dropout_p);
   }
 }
 
@@ -236,8 +240,8 @@ void check_attention(const AttentionArguments& arguments) {
   if (arguments.key_lengths) {
     check_lengths_tensor("key_lengths", *arguments.key_lengths, arguments.q);
     if (arguments.key_lengths->sizes[0] != arguments.q.sizes[0]) {
-      fail("key_lengths must have one entry per batch, ", arguments.q.sizes[0], ", got ",
-           arguments.key_lengths->sizes[0]);
+      fail("key_lengths must have one entry per batch, shape [", arguments.q.sizes[0], "], got ",
+           describe(arguments.key_lengths->sizes));
     }
   }
   check_packing(arguments);
