@@ -1,5 +1,7 @@
 #include "attention/normalize.h"
 
+#include <ATen/TensorOperators.h>
+
 namespace quest {
 namespace {
 

@@ -1,5 +1,6 @@
 #include "attention/reference.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/logsumexp.h>

@@ -1,5 +1,6 @@
 #include "attention/visibility.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/matmul.h>
