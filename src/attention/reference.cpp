@@ -70,6 +70,12 @@ at::Tensor dense_attention(const AttentionCall& call, const at::Tensor& dropout)
   return visibility.keep_queries(seen_average(weights, v, visibility)).to(call.q.scalar_type());
 }
 
+at::Tensor existing_key_norms(const AttentionCall& call) {
+  const at::Tensor norms = row_norms(call.k.to(compute_type(call.k)));
+  const at::Tensor exists = existing_keys(call);
+  return exists.defined() ? at::where(exists.squeeze(2), norms, 0.0) : norms;
+}
+
 AttentionStats dense_statistics(const AttentionCall& call) {
   const Visibility visibility = visibility_of(call);
   const auto type = compute_type(call.q);
@@ -82,7 +88,7 @@ AttentionStats dense_statistics(const AttentionCall& call) {
                       : logits.amax(-1),
           .entropy = -at::xlogy(weights, weights).sum(-1),
           .q_norm = row_norms(call.q.to(type)),
-          .k_norm = row_norms(call.k.to(type)),
+          .k_norm = existing_key_norms(call),
           .key_mass = weights.sum(-2)};
 }
 

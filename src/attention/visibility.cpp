@@ -20,6 +20,10 @@ at::Tensor positions(std::int64_t count, const at::Tensor& like) {
   return at::arange(count, like.options().dtype(at::kLong).requires_grad(false));
 }
 
+at::Tensor key_counts(const AttentionCall& call) {
+  return call.key_lengths.to(call.q.device(), at::kLong).view({-1, 1, 1, 1});
+}
+
 // Values may be looked at: no functorch transform hides them and the tensor has some.
 bool all_finite(const at::Tensor& tensor) {
   if (transform_is_active() || tensor.is_meta()) {
@@ -30,22 +34,22 @@ bool all_finite(const at::Tensor& tensor) {
 
 }  // namespace
 
+at::Tensor existing_keys(const AttentionCall& call) {
+  return call.key_lengths.defined() ? positions(call.k.size(2), call.q) < key_counts(call) : at::Tensor();
+}
+
 Visibility visibility_of(const AttentionCall& call) {
   const std::int64_t queries = call.q.size(2);
   const std::int64_t keys = call.k.size(2);
-  Visibility seen;
-  at::Tensor lengths;
-  if (call.key_lengths.defined()) {
-    if (!transform_is_active() && !call.key_lengths.is_meta()) {
-      check_length_values(call.key_lengths, keys);
-    }
-    lengths = call.key_lengths.to(call.q.device(), at::kLong).view({-1, 1, 1, 1});
-    seen.pairs = positions(keys, call.q) < lengths;
+  const bool has_lengths = call.key_lengths.defined();
+  if (has_lengths && !transform_is_active() && !call.key_lengths.is_meta()) {
+    check_length_values(call.key_lengths, keys);
   }
+  Visibility seen{.pairs = existing_keys(call)};
   if (call.settings.causal != Causal::none) {
     at::Tensor last = positions(queries, call.q).unsqueeze(-1);
     if (call.settings.causal == Causal::lower_right) {
-      last = lengths.defined() ? last + lengths - queries : last + (keys - queries);
+      last = has_lengths ? last + key_counts(call) - queries : last + (keys - queries);
     }
     seen.pairs = both(seen.pairs, positions(keys, call.q) <= last);
   }

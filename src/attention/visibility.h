@@ -20,6 +20,9 @@ struct Visibility {
 
 [[nodiscard]] Visibility visibility_of(const AttentionCall& call);
 
+// bool [B, 1, 1, Nk]: keys before the length of their batch entry. Undefined when the call has no lengths.
+[[nodiscard]] at::Tensor existing_keys(const AttentionCall& call);
+
 // a · bᵀ and weights · v where a NaN or an infinity reaches only the pairs that see it. The weights of unseen pairs
 // must be 0.
 [[nodiscard]] at::Tensor seen_products(const at::Tensor& a, const at::Tensor& b, const Visibility& visibility);
