@@ -41,8 +41,9 @@ std::vector<float> unwritten(std::int64_t size) {
 
 void run_backward(const TestProblem& test, const Split& split, KernelResults& results) {
   const AttentionProblem& problem = test.problem;
-  std::vector<float> workspace = unwritten(cpu::backward_workspace(problem));
-  results.grad_gain = unwritten(problem.gain == nullptr ? 0 : problem.heads * problem.dim);
+  const bool gain_gradient = problem.gain != nullptr;
+  std::vector<float> workspace = unwritten(cpu::backward_workspace(problem, gain_gradient));
+  results.grad_gain = unwritten(gain_gradient ? problem.heads * problem.dim : 0);
   const cpu::BackwardArguments arguments{
       .out = results.out.input(),
       .grad_out = test.grad_out.input(),
@@ -50,12 +51,12 @@ void run_backward(const TestProblem& test, const Split& split, KernelResults& re
       .grad_q = results.grad_q.output(),
       .grad_k = results.grad_k.output(),
       .grad_v = results.grad_v.output(),
-      .grad_gain = problem.gain == nullptr ? nullptr : results.grad_gain.data(),
+      .grad_gain = gain_gradient ? results.grad_gain.data() : nullptr,
       .workspace = workspace.data(),
   };
   split(cpu::backward_tasks(problem),
         [&](std::int64_t begin, std::int64_t end) { cpu::backward(problem, arguments, begin, end); });
-  split(cpu::backward_reduce_tasks(problem),
+  split(cpu::backward_reduce_tasks(problem, gain_gradient),
         [&](std::int64_t begin, std::int64_t end) { cpu::backward_reduce(problem, arguments, begin, end); });
   if (problem.mask.type == MaskType::none || problem.mask.type == MaskType::boolean) {
     return;

@@ -22,12 +22,18 @@ struct Row {
   bool normalized = false;
 };
 
+struct Given {
+  const Buffer& grad_out;
+  const Buffer* stored_out = nullptr;
+  bool magnitudes = false;
+};
+
 // One sequence and query head, with rows counted from the sequence's first.
 class HeadReference {
  public:
-  HeadReference(const AttentionProblem& problem, const Buffer& grad_out, std::int64_t sequence, std::int64_t head,
+  HeadReference(const AttentionProblem& problem, const Given& given, std::int64_t sequence, std::int64_t head,
                 ScalarResults& results)
-      : problem_(problem), grad_out_(grad_out), sequence_(sequence), head_(head), results_(results) {
+      : problem_(problem), given_(given), sequence_(sequence), head_(head), results_(results) {
     const bool packed = problem.cu_seqlens_q != nullptr;
     batch_ = packed ? 0 : sequence;
     kv_head_ = head / (problem.heads / problem.kv_heads);
@@ -46,22 +52,30 @@ class HeadReference {
     std::vector<Row> keys;
     for (std::int64_t j = 0; j < keys_; ++j) {
       keys.push_back(row(problem_.k, kv_head_, k_begin_ + j, problem_.normalize_k));
-      results_
-          .k_norm[static_cast<std::size_t>((batch_ * problem_.kv_heads + kv_head_) * problem_.keys + k_begin_ + j)] =
-          keys.back().norm;
+      results_.k_norm[size(key_row(j))] = j < existing_keys() ? keys.back().norm : 0.0;
     }
     std::vector<std::vector<double>> grad_unit_keys(keys.size(), std::vector<double>(size(problem_.dim)));
     for (std::int64_t i = 0; i < queries_; ++i) {
       run_query(i, keys, grad_unit_keys);
     }
     for (std::int64_t j = 0; j < keys_; ++j) {
-      add_row_gradient(keys[size(j)], grad_unit_keys[size(j)], results_.grad_k,
-                       (batch_ * problem_.kv_heads + kv_head_) * problem_.keys + k_begin_ + j);
+      add_row_gradient(keys[size(j)], grad_unit_keys[size(j)], results_.grad_k, key_row(j));
     }
   }
 
  private:
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+  [[nodiscard]] std::int64_t key_row(std::int64_t j) const {
+    return (batch_ * problem_.kv_heads + kv_head_) * problem_.keys + k_begin_ + j;
+  }
+
+  [[nodiscard]] std::int64_t existing_keys() const {
+    return problem_.key_lengths == nullptr ? keys_ : problem_.key_lengths[sequence_];
+  }
+
+  // One term of a gradient's sum.
+  [[nodiscard]] double term(double value) const { return given_.magnitudes ? std::abs(value) : value; }
 
   [[nodiscard]] double element(const Input& matrix, std::int64_t head, std::int64_t row, std::int64_t d) const {
     return load(matrix.data, problem_.type,
@@ -106,7 +120,7 @@ class HeadReference {
   }
 
   [[nodiscard]] bool visible(std::int64_t i, std::int64_t j) const {
-    const std::int64_t existing = problem_.key_lengths == nullptr ? keys_ : problem_.key_lengths[sequence_];
+    const std::int64_t existing = existing_keys();
     const bool in_past = problem_.causal == Causal::none || (problem_.causal == Causal::top_left && j <= i) ||
                          (problem_.causal == Causal::lower_right && j <= i + existing - queries_);
     return j < existing && in_past && mask(i, j) != -kInfinity;
@@ -165,23 +179,29 @@ class HeadReference {
     double expected = 0.0;
     for (std::int64_t j = 0; j < keys_; ++j) {
       for (std::int64_t d = 0; d < problem_.value_dim && p[size(j)] != 0.0; ++d) {
-        const double grad = grad_out_.get(batch_, head_, q_begin_ + i, d) * keep_[size(i * keys_ + j)];
-        grad_p[size(j)] += grad * element(problem_.v, kv_head_, k_begin_ + j, d);
-        const std::int64_t v_row = (batch_ * problem_.kv_heads + kv_head_) * problem_.keys + k_begin_ + j;
-        results_.grad_v[size(v_row * problem_.value_dim + d)] += p[size(j)] * grad;
+        const double grad = given_.grad_out.get(batch_, head_, q_begin_ + i, d) * keep_[size(i * keys_ + j)];
+        grad_p[size(j)] += term(grad * element(problem_.v, kv_head_, k_begin_ + j, d));
+        results_.grad_v[size(key_row(j) * problem_.value_dim + d)] += term(p[size(j)] * grad);
       }
       expected += p[size(j)] * grad_p[size(j)];
     }
+    if (given_.stored_out != nullptr) {
+      expected = 0.0;
+      for (std::int64_t d = 0; d < problem_.value_dim; ++d) {
+        expected += given_.stored_out->get(batch_, head_, q_begin_ + i, d) *
+                    given_.grad_out.get(batch_, head_, q_begin_ + i, d);
+      }
+    }
     std::vector<double> grad_unit_query(size(problem_.dim));
     for (std::int64_t j = 0; j < keys_; ++j) {
-      const double grad_logit = p[size(j)] * (grad_p[size(j)] - expected);
+      const double grad_logit = p[size(j)] * (grad_p[size(j)] + term(-expected));
       results_.grad_logits[size(out_row * problem_.keys + k_begin_ + j)] = grad_logit;
       for (std::int64_t d = 0; d < problem_.dim && grad_logit != 0.0; ++d) {
         const double q = query.unit[size(d)];
         const double k = keys[size(j)].unit[size(d)];
-        grad_unit_query[size(d)] += grad_logit * problem_.scale * gain(d) * k;
-        grad_unit_keys[size(j)][size(d)] += grad_logit * problem_.scale * gain(d) * q;
-        results_.grad_gain[size(head_ * problem_.dim + d)] += grad_logit * problem_.scale * q * k;
+        grad_unit_query[size(d)] += term(grad_logit * problem_.scale * gain(d) * k);
+        grad_unit_keys[size(j)][size(d)] += term(grad_logit * problem_.scale * gain(d) * q);
+        results_.grad_gain[size(head_ * problem_.dim + d)] += term(grad_logit * problem_.scale * q * k);
       }
     }
     add_row_gradient(query, grad_unit_query, results_.grad_q, out_row);
@@ -192,25 +212,23 @@ class HeadReference {
                         std::int64_t target_row) const {
     double radial = 0.0;
     for (std::size_t d = 0; d < grad_unit.size(); ++d) {
-      radial += row.unit[d] * grad_unit[d];
+      radial += term(row.unit[d] * grad_unit[d]);
     }
     for (std::size_t d = 0; d < grad_unit.size(); ++d) {
-      const double tangent = row.norm == 0.0 ? 0.0 : (grad_unit[d] - row.unit[d] * radial) / row.norm;
+      const double tangent = row.norm == 0.0 ? 0.0 : (grad_unit[d] + term(-row.unit[d] * radial)) / row.norm;
       target[size(target_row * problem_.dim) + d] += row.normalized ? tangent : grad_unit[d];
     }
   }
 
   const AttentionProblem& problem_;
-  const Buffer& grad_out_;
+  const Given& given_;
   std::int64_t sequence_, head_;
   ScalarResults& results_;
   std::int64_t batch_ = 0, kv_head_ = 0, q_begin_ = 0, k_begin_ = 0, queries_ = 0, keys_ = 0;
   std::vector<float> keep_;
 };
 
-}  // namespace
-
-ScalarResults scalar_attention(const AttentionProblem& problem, const Buffer& grad_out) {
+ScalarResults run_all(const AttentionProblem& problem, const Given& given) {
   const auto zeros = [](std::int64_t n) { return std::vector<double>(static_cast<std::size_t>(n)); };
   const std::int64_t batch = problem.cu_seqlens_q != nullptr ? 1 : problem.batch;
   const std::int64_t query_rows = batch * problem.heads * problem.queries;
@@ -227,10 +245,24 @@ ScalarResults scalar_attention(const AttentionProblem& problem, const Buffer& gr
   results.grad_logits = zeros(query_rows * problem.keys);
   for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence) {
     for (std::int64_t head = 0; head < problem.heads; ++head) {
-      HeadReference(problem, grad_out, sequence, head, results).run();
+      HeadReference(problem, given, sequence, head, results).run();
     }
   }
   return results;
+}
+
+}  // namespace
+
+ScalarResults scalar_attention(const AttentionProblem& problem, const Buffer& grad_out) {
+  return run_all(problem, {.grad_out = grad_out});
+}
+
+ScalarResults scalar_attention(const AttentionProblem& problem, const Buffer& grad_out, const Buffer& stored_out) {
+  return run_all(problem, {.grad_out = grad_out, .stored_out = &stored_out});
+}
+
+ScalarResults scalar_magnitudes(const AttentionProblem& problem, const Buffer& grad_out) {
+  return run_all(problem, {.grad_out = grad_out, .magnitudes = true});
 }
 
 }  // namespace quest::testing

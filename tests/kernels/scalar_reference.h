@@ -22,4 +22,12 @@ struct ScalarResults {
 
 ScalarResults scalar_attention(const kernels::AttentionProblem& problem, const Buffer& grad_out);
 
+// The same, but with gradients from the output as it was stored, the way a backward pass gets it.
+ScalarResults scalar_attention(const kernels::AttentionProblem& problem, const Buffer& grad_out,
+                               const Buffer& stored_out);
+
+// The gradients with every term of their sums replaced by its magnitude. Where terms cancel, as for a single key, whose
+// probability cannot change, the rounding of these remains.
+ScalarResults scalar_magnitudes(const kernels::AttentionProblem& problem, const Buffer& grad_out);
+
 }  // namespace quest::testing

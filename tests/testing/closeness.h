@@ -22,6 +22,9 @@ struct Bound {
 
 inline constexpr Bound kExact{};
 
+// What the rounding of two float32 terms leaves where terms of this size cancel.
+inline constexpr double kCancellation = 0x1p-23;
+
 // [2, 0, 5] for the position of a flat index in an array of these sizes.
 inline std::string index_text(std::size_t flat, const std::vector<std::int64_t>& sizes) {
   std::string text;
