@@ -148,7 +148,7 @@ struct BackwardTask {
 
   // dV += Pᵀ dO and dK += dSᵀ q̂ for one block of keys; a strip of keys starts at the first row that sees it.
   void key_block(const Head& head, std::int64_t first_key, std::int64_t block) {
-    const std::int64_t strip = head.causal.active ? 4 * kRowBlock : block;
+    const std::int64_t strip = head.causal.active ? kRowBlock : block;
     for (std::int64_t j = 0; j < block; j += strip) {
       const std::int64_t row = std::max<std::int64_t>(head.causal.first_row(first_key + j) - queries.first, 0);
       const std::int64_t rows = queries.count - row;
@@ -187,7 +187,7 @@ struct BackwardTask {
 
   void query_block(const Head& head, std::int64_t first, std::int64_t count, float* grad_gain) {
     queries.pack(head, first, count, a.lse);
-    queries.pack_gradient(head, a.out, a.grad_out, scratch);
+    queries.pack_gradient(head, a.out, a.grad_out);
     std::fill_n(grad_q, count * d, 0.0F);
     const std::int64_t last_key = head.causal.limit(first + count - 1);
     for (std::int64_t key = 0; key < last_key; key += key_blocks.size) {

@@ -43,45 +43,64 @@ struct Matrices {
   bool accumulate;
 };
 
+// The loops over rows and vectors are unrolled by force: the compiler keeps the sums in registers only then.
 template <Left kLeft, int kRows, int kVectors, bool kHalf>
-HWY_INLINE void tile(const Matrices& m, const float* a, const float* b, float* c) {
+HWY_INLINE void tile(const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float* c, std::int64_t ldc,
+                     std::int64_t k, bool accumulate) {
   const Floats d;
   const HalfFloats dh;
-  hn::Vec<Floats> sum[kRows][kVectors > 0 ? kVectors : 1];
+  constexpr int kSums = kVectors > 0 ? kVectors : 1;
+  hn::Vec<Floats> sum[kRows][kSums];
   hn::Vec<HalfFloats> half_sum[kRows];
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      sum[r][v] = m.accumulate ? hn::LoadU(d, c + r * m.ldc + v * kLanes) : hn::Zero(d);
-    }
-    if constexpr (kHalf) half_sum[r] = m.accumulate ? hn::LoadU(dh, c + r * m.ldc + kVectors * kLanes) : hn::Zero(dh);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+    if constexpr (kHalf) half_sum[r] = hn::Zero(dh);
   }
-  const std::int64_t row_step = kLeft == Left::row_major ? m.lda : 1;
-  const std::int64_t k_step = kLeft == Left::row_major ? 1 : m.lda;
-  for (std::int64_t k = 0; k < m.k; ++k, a += k_step, b += m.ldb) {
-    hn::Vec<Floats> right[kVectors > 0 ? kVectors : 1];
-    hn::Vec<HalfFloats> half_right;
+  const std::int64_t row_step = kLeft == Left::row_major ? lda : 1;
+  const std::int64_t k_step = kLeft == Left::row_major ? 1 : lda;
+  for (std::int64_t i = 0; i < k; ++i, a += k_step, b += ldb) {
+    hn::Vec<Floats> right[kSums];
+    hn::Vec<HalfFloats> half_right = hn::Zero(dh);
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * kLanes);
     if constexpr (kHalf) half_right = hn::LoadU(dh, b + kVectors * kLanes);
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       const auto left = hn::Set(d, a[r * row_step]);
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
       if constexpr (kHalf) half_sum[r] = hn::MulAdd(hn::LowerHalf(dh, left), half_right, half_sum[r]);
     }
   }
+  if (accumulate) {
+#pragma GCC unroll 12
+    for (int r = 0; r < kRows; ++r) {
+      float* to = c + r * ldc;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Add(sum[r][v], hn::LoadU(d, to + v * kLanes));
+      if constexpr (kHalf) half_sum[r] = hn::Add(half_sum[r], hn::LoadU(dh, to + kVectors * kLanes));
+    }
+  }
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, c + r * m.ldc + v * kLanes);
-    if constexpr (kHalf) hn::StoreU(half_sum[r], dh, c + r * m.ldc + kVectors * kLanes);
+    float* to = c + r * ldc;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, to + v * kLanes);
+    if constexpr (kHalf) hn::StoreU(half_sum[r], dh, to + kVectors * kLanes);
   }
 }
 
 // All rows of up to kMostVectors vectors of columns.
 template <Left kLeft, int kVectors, bool kHalf>
-HWY_NOINLINE void column_strip(const Matrices& m, std::int64_t rows, std::int64_t column) {
+HWY_NOINLINE void column_strip(Matrices m, std::int64_t rows, std::int64_t column) {
   constexpr int kTall = kManyRegisters && kVectors + (kHalf ? 1 : 0) <= 2 ? 12 : 6;
   const std::int64_t a_row = kLeft == Left::row_major ? m.lda : 1;
   std::int64_t row = 0;
   const auto run = [&]<int kRows>(std::integral_constant<int, kRows>) {
-    tile<kLeft, kRows, kVectors, kHalf>(m, m.a + row * a_row, m.b + column, m.c + row * m.ldc + column);
+    tile<kLeft, kRows, kVectors, kHalf>(m.a + row * a_row, m.lda, m.b + column, m.ldb, m.c + row * m.ldc + column,
+                                        m.ldc, m.k, m.accumulate);
     row += kRows;
   };
   while (row + kTall <= rows) run(std::integral_constant<int, kTall>{});

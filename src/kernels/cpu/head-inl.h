@@ -61,14 +61,11 @@ struct Head {
 
   // factor[d] = unit · scale · gain[h, d], padded with zeros.
   void query_factor(float unit, float* factor) const {
-    const std::int64_t stride = row_stride(problem.dim);
-    for (std::int64_t d = 0; d < stride; ++d) {
-      const bool inside = d < problem.dim;
-      const float gain = problem.gain == nullptr || !inside
-                             ? 1.0F
-                             : problem.gain[head * problem.gain_head_stride + d * problem.gain_dim_stride];
-      factor[d] = inside ? unit * problem.scale * gain : 0.0F;
-    }
+    std::fill(factor + problem.dim, factor + row_stride(problem.dim), 0.0F);
+    std::fill_n(factor, problem.dim, unit * problem.scale);
+    if (problem.gain == nullptr) return;
+    const float* gain = problem.gain + head * problem.gain_head_stride;
+    for (std::int64_t d = 0; d < problem.dim; ++d) factor[d] *= gain[d * problem.gain_dim_stride];
   }
 };
 

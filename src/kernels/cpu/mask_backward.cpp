@@ -29,7 +29,6 @@ struct MaskBackwardTask {
   float* values = nullptr;
   float* probabilities = nullptr;
   float* grad_scores = nullptr;
-  float* scratch = nullptr;
 
   MaskBackwardTask(const AttentionProblem& problem, const BackwardArguments& arguments, const MaskGradient& mask)
       : p(problem),
@@ -51,8 +50,7 @@ struct MaskBackwardTask {
                        {&queries.delta, kQueryBlock},
                        {&values, padded_keys * dv},
                        {&probabilities, kRowBlock * score_stride},
-                       {&grad_scores, kRowBlock * score_stride},
-                       {&scratch, dv}});
+                       {&grad_scores, kRowBlock * score_stride}});
     keys.norms = workspace.provide_doubles(p.keys);
   }
 
@@ -83,7 +81,7 @@ struct MaskBackwardTask {
     head.query_factor(kLog2E, queries.factor);
     for (std::int64_t first = begin; first < end; first += kQueryBlock) {
       queries.pack(head, first, std::min(kQueryBlock, end - first), a.lse);
-      queries.pack_gradient(head, a.out, a.grad_out, scratch);
+      queries.pack_gradient(head, a.out, a.grad_out);
       for (std::int64_t b = 0; b < key_blocks.count; ++b) {
         for (std::int64_t row = 0; row < queries.count; row += kRowBlock) row_block(head, row, b * key_blocks.size);
       }

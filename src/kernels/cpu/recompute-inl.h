@@ -64,16 +64,16 @@ struct QueryBlock {
     }
   }
 
-  // `scratch` holds one row of the output.
-  void pack_gradient(const Head& head, const Input& out, const Input& gradient, float* scratch) {
+  void pack_gradient(const Head& head, const Input& out, const Input& gradient) {
     const AttentionProblem& p = head.problem;
     const std::int64_t stride = row_stride(p.value_dim);
-    const RowPacker packer{p.type, p.value_dim};
-    grad_out_finite = pack_rows(packer, head.query(gradient, first), gradient.row_stride, count, grad_out).finite;
-    for (std::int64_t r = 0; r < count; ++r) {
-      pack_rows(packer, head.query(out, first + r), out.row_stride, 1, scratch);
-      delta[r] = dot(scratch, grad_out + r * stride, stride);
-    }
+    grad_out_finite =
+        pack_rows({p.type, p.value_dim}, head.query(gradient, first), gradient.row_stride, count, grad_out).finite;
+    with_type(p.type, head.query(out, first), [&](const auto* o) HWY_ATTR {
+      for (std::int64_t r = 0; r < count; ++r) {
+        delta[r] = dot_stored(o + r * out.row_stride, grad_out + r * stride, p.value_dim);
+      }
+    });
   }
 };
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <type_traits>
 
 #if defined(QUEST_KERNELS_CPU_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUEST_KERNELS_CPU_ROWS_INL_H_
@@ -59,19 +59,29 @@ HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::bfloat16_t* to) {
   hn::StoreU(hn::TruncateTo(d16, hn::IfThenElse(is_nan, nan, rounded)), d16, reinterpret_cast<std::uint16_t*>(to));
 }
 
-// The first n < kLanes elements of a row's end, zeros behind: never reads past the row.
+// The first n < kLanes elements of a row's end, zeros behind: never touches memory past the row.
+constexpr bool kMaskedAccessIsSafe = HWY_MEM_OPS_MIGHT_FAULT == 0;
+
 template <typename T>
 HWY_INLINE hn::Vec<Floats> load_tail(const T* from, std::int64_t n) {
-  HWY_ALIGN T buffer[kLanes] = {};
-  std::copy_n(from, n, buffer);
-  return load_floats(buffer);
+  if constexpr (kMaskedAccessIsSafe && std::is_same_v<T, float>) {
+    return hn::MaskedLoad(hn::FirstN(Floats(), n), Floats(), from);
+  } else {
+    HWY_ALIGN T buffer[kLanes] = {};
+    std::copy_n(from, n, buffer);
+    return load_floats(buffer);
+  }
 }
 
 template <typename T>
 HWY_INLINE void store_tail(hn::Vec<Floats> v, T* to, std::int64_t n) {
-  HWY_ALIGN T buffer[kLanes];
-  store_floats(v, buffer);
-  std::copy_n(buffer, n, to);
+  if constexpr (kMaskedAccessIsSafe && std::is_same_v<T, float>) {
+    hn::BlendedStore(v, hn::FirstN(Floats(), n), Floats(), to);
+  } else {
+    HWY_ALIGN T buffer[kLanes];
+    store_floats(v, buffer);
+    std::copy_n(buffer, n, to);
+  }
 }
 
 template <typename T>
@@ -87,6 +97,17 @@ HWY_INLINE float dot(const float* a, const float* b, std::int64_t stride) {
   const Floats d;
   auto sum = hn::Zero(d);
   for (std::int64_t i = 0; i < stride; i += kLanes) sum = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sum);
+  return sum_of(sum);
+}
+
+// The same with a row that is not packed.
+template <typename T>
+HWY_INLINE float dot_stored(const T* stored, const float* row, std::int64_t dim) {
+  const Floats d;
+  auto sum = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + kLanes <= dim; i += kLanes) sum = hn::MulAdd(load_floats(stored + i), hn::LoadU(d, row + i), sum);
+  if (i < dim) sum = hn::MulAdd(load_tail(stored + i, dim - i), hn::LoadU(d, row + i), sum);
   return sum_of(sum);
 }
 
