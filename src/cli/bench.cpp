@@ -97,7 +97,8 @@ void run_attention_bench(const BenchOptions& options) {
 
   const auto rows = measure_all(shapes, contest_options, options.plan);
   std::cout << setting_line() << ", " << options.dtype << ", formulation " << options.formulation
-            << "; medians of at least " << options.plan.least_repetitions << " interleaved samples\n\n"
+            << "; milliseconds and GFLOP/s are medians of at least " << options.plan.least_repetitions
+            << " interleaved samples\n\n"
             << bench_table(rows, options.markdown ? TableStyle::markdown : TableStyle::text);
   if (const auto warning = noise_warning(rows); !warning.empty()) std::cerr << "\n" << warning << "\n";
   if (!options.json_path.empty()) write_file(options.json_path, bench_json(rows));
@@ -107,7 +108,7 @@ void run_attention_bench(const BenchOptions& options) {
 
 void add_bench_command(CLI::App& program) {
   auto* bench = program.add_subcommand("bench", "Measure speed side by side with torch");
-  bench->require_subcommand(1);
+  expect_subcommand(*bench);
   auto* command = bench->add_subcommand(
       "attention", "quest::attention beside torch's standard attention and torch's QUEST (normalize + attention)");
   const auto options = std::make_shared<BenchOptions>();

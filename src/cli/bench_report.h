@@ -19,7 +19,8 @@ struct BenchRow {
   double relative_spread = 0.0;  // the widest of the three
 };
 
-// One line per row, then the geometric means of the ratios per pass. A ratio above 1 means that ours is faster.
+// One line per row: milliseconds, GFLOP/s and ratios; then the geometric means of the ratios per pass. "std" is torch's
+// standard attention. A ratio above 1 means that ours is faster.
 [[nodiscard]] std::string bench_table(std::span<const BenchRow> rows, TableStyle style);
 
 // An array of objects with the keys shape, pass, ours_ms, torch_standard_ms, torch_quest_ms.

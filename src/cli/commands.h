@@ -1,12 +1,15 @@
 #pragma once
 
-// Each function adds one subcommand, with its options and what it does, to the program.
+// Each add_ function adds one subcommand, with its options and what it does, to the program.
 
 namespace CLI {
 class App;
 }
 
 namespace quest::cli {
+
+// Ends a call of `app` that names no subcommand with a UsageError that lists them.
+void expect_subcommand(CLI::App& app);
 
 void add_info_command(CLI::App& program);
 void add_bench_command(CLI::App& program);

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   CLI::App program("Query-modulated spherical attention: softmax(Q K'), K' = the keys divided by their norms.",
                    "quest");
   program.set_version_flag("--version", "quest " + quest::cli::quest_version());
-  program.require_subcommand(1);
+  quest::cli::expect_subcommand(program);
   quest::cli::add_demo_command(program);
   quest::cli::add_info_command(program);
   quest::cli::add_bench_command(program);

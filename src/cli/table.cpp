@@ -95,7 +95,9 @@ std::string pad(const std::string& text, std::size_t width, Align align) {
 std::string fixed(double value, int decimals) {
   std::ostringstream stream;
   stream << std::fixed << std::setprecision(decimals) << value;
-  return stream.str();
+  const auto text = stream.str();
+  const bool minus_zero = text.starts_with('-') && text.find_first_of("123456789") == std::string::npos;
+  return minus_zero && std::isfinite(value) ? text.substr(1) : text;
 }
 
 std::string three_digits(double value) {

@@ -37,7 +37,7 @@ class Table {
 
 [[nodiscard]] std::string pad(const std::string& text, std::size_t width, Align align);
 
-// 1.234 -> "1.23"; never scientific.
+// 1.234 -> "1.23"; never scientific, and no minus before a zero.
 [[nodiscard]] std::string fixed(double value, int decimals);
 
 // Three significant digits at any size: 0.0123, 1.23, 12.3, 123, 1234.

@@ -61,7 +61,8 @@ TEST_P(BadCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadCalls,
     ::testing::Values(
-        BadCall{"", "subcommand is required"}, BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
+        BadCall{"", "one of demo, info, bench"}, BadCall{"bench", "one of attention"}, BadCall{"bench fly", "fly"},
+        BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
         BadCall{"bench attention --shape 1,2", "NAME=B,H,N,D"},
         BadCall{"bench attention --shape vit-b=1,1,1,1", "already a shape called \"vit-b\""},
         BadCall{"bench attention --only vit-x", "vit-ti"}, BadCall{"bench attention --threads 0", "--threads"},

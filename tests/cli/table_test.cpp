@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <stdexcept>
 
 namespace quest::cli {
@@ -35,6 +36,12 @@ TEST(Table, MarkdownHasNoRules) {
 TEST(Table, RejectsRowsOfTheWrongLength) {
   auto table = small_table();
   EXPECT_THROW(table.add_row({"only one"}), std::invalid_argument);
+}
+
+TEST(Numbers, LoseTheMinusOfARoundedZero) {
+  EXPECT_EQ(fixed(-0.001, 2), "0.00");
+  EXPECT_EQ(fixed(-0.006, 2), "-0.01");
+  EXPECT_EQ(fixed(-INFINITY, 2), "-inf");
 }
 
 TEST(Numbers, KeepThreeDigits) {
