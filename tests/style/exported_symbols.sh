@@ -16,4 +16,4 @@ if torch=$(names --undefined-only "$2" | grep -E '^[UwvV] .*\b(at|c10|torch)::')
   printf '%s needs a C++ symbol of torch, which ties it to one version\n%s\n' "$2" "$torch"
   exit 1
 fi
-nm -D --undefined-only "$2" | grep -q aoti_torch || { echo "$2: expected to use torch's C functions, does not"; exit 1; }
+nm -D --undefined-only "$2" | grep aoti_torch >/dev/null || { echo "$2: expected to use torch's C functions, does not"; exit 1; }
