@@ -13,14 +13,13 @@
 
 #include "hwy/highway.h"
 #include "kernels/cpu/schedule.h"
+#include "kernels/cpu/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Floats = hn::ScalableTag<float>;
 using HalfFloats = hn::Half<Floats>;
-constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(Floats()));
 
 // n is padded to half vectors: a head dimension of 20 or 24 does not pay for 32.
 constexpr std::int64_t kColumnUnit = kLanes / 2 < 4 ? 4 : kLanes / 2;

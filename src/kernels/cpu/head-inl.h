@@ -17,20 +17,17 @@ HWY_BEFORE_NAMESPACE();
 namespace quest::kernels::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-HWY_INLINE const void* row_address(StorageType type, const Input& m, std::int64_t batch, std::int64_t head,
-                                   std::int64_t row) {
+template <typename Void>
+HWY_INLINE Void* row_address(StorageType type, const HeadMatrix<Void*>& m, std::int64_t batch, std::int64_t head,
+                             std::int64_t row) {
+  using Byte = std::conditional_t<std::is_const_v<Void>, const char, char>;
   const std::int64_t bytes = type == StorageType::float32 ? 4 : 2;
-  return static_cast<const char*>(m.data) +
-         bytes * (batch * m.batch_stride + head * m.head_stride + row * m.row_stride);
+  return static_cast<Byte*>(m.data) + bytes * (batch * m.batch_stride + head * m.head_stride + row * m.row_stride);
 }
 
 HWY_INLINE void store_output_row(StorageType type, const Output& m, std::int64_t batch, std::int64_t head,
                                  std::int64_t row, const float* values, std::int64_t dim) {
-  const Input place{m.data, m.batch_stride, m.head_stride, m.row_stride};
-  with_type(type, row_address(type, place, batch, head, row), [&](const auto* to) HWY_ATTR {
-    using T = std::remove_const_t<std::remove_pointer_t<decltype(to)>>;
-    store_row(values, const_cast<T*>(to), dim);
-  });
+  with_type(type, row_address(type, m, batch, head, row), [&](auto* to) HWY_ATTR { store_row(values, to, dim); });
 }
 
 struct Head {

@@ -1,8 +1,7 @@
-// Rows of a tensor as padded float32 rows: loading from any storage type, L2 normalisation, storing back.
+// Rows of a tensor as padded float32 rows: packing, L2 normalisation and its gradient, transposition.
 
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
 #if defined(QUEST_KERNELS_CPU_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUEST_KERNELS_CPU_ROWS_INL_H_
@@ -12,8 +11,8 @@
 #endif
 
 #include "hwy/highway.h"
-#include "kernels/attention_problem.h"
 #include "kernels/cpu/gemm-inl.h"
+#include "kernels/cpu/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::kernels::cpu::HWY_NAMESPACE {
@@ -23,73 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 HWY_INLINE std::int64_t row_stride(std::int64_t dim) { return round_up(dim, kLanes); }
 // Columns a matrix product over such rows computes.
 HWY_INLINE std::int64_t row_columns(std::int64_t dim) { return round_up(dim, kColumnUnit); }
-
-template <typename Visit>
-HWY_INLINE void with_type(StorageType type, const void* data, Visit visit) {
-  switch (type) {
-    case StorageType::float32:
-      return visit(static_cast<const float*>(data));
-    case StorageType::bfloat16:
-      return visit(static_cast<const hwy::bfloat16_t*>(data));
-    case StorageType::float16:
-      return visit(static_cast<const hwy::float16_t*>(data));
-  }
-}
-
-HWY_INLINE hn::Vec<Floats> load_floats(const float* from) { return hn::LoadU(Floats(), from); }
-template <typename T>
-HWY_INLINE hn::Vec<Floats> load_floats(const T* from) {
-  return hn::PromoteTo(Floats(), hn::LoadU(hn::Rebind<T, Floats>(), from));
-}
-
-HWY_INLINE void store_floats(hn::Vec<Floats> v, float* to) { hn::StoreU(v, Floats(), to); }
-HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::float16_t* to) {
-  const hn::Rebind<hwy::float16_t, Floats> d16;
-  hn::StoreU(hn::DemoteTo(d16, v), d16, to);
-}
-HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::bfloat16_t* to) {
-  // Round to nearest even; NaN must not round to infinity.
-  const hn::RebindToUnsigned<Floats> du;
-  const hn::Rebind<std::uint16_t, Floats> d16;
-  const auto bits = hn::BitCast(du, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffU))));
-  const auto nan = hn::Set(du, 0x7fc0U);
-  const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-  hn::StoreU(hn::TruncateTo(d16, hn::IfThenElse(is_nan, nan, rounded)), d16, reinterpret_cast<std::uint16_t*>(to));
-}
-
-// The first n < kLanes elements of a row's end, zeros behind: never touches memory past the row.
-constexpr bool kMaskedAccessIsSafe = HWY_MEM_OPS_MIGHT_FAULT == 0;
-
-template <typename T>
-HWY_INLINE hn::Vec<Floats> load_tail(const T* from, std::int64_t n) {
-  if constexpr (kMaskedAccessIsSafe && std::is_same_v<T, float>) {
-    return hn::MaskedLoad(hn::FirstN(Floats(), n), Floats(), from);
-  } else {
-    HWY_ALIGN T buffer[kLanes] = {};
-    std::copy_n(from, n, buffer);
-    return load_floats(buffer);
-  }
-}
-
-template <typename T>
-HWY_INLINE void store_tail(hn::Vec<Floats> v, T* to, std::int64_t n) {
-  if constexpr (kMaskedAccessIsSafe && std::is_same_v<T, float>) {
-    hn::BlendedStore(v, hn::FirstN(Floats(), n), Floats(), to);
-  } else {
-    HWY_ALIGN T buffer[kLanes];
-    store_floats(v, buffer);
-    std::copy_n(buffer, n, to);
-  }
-}
-
-template <typename T>
-HWY_INLINE void store_row(const float* row, T* to, std::int64_t dim) {
-  std::int64_t i = 0;
-  for (; i + kLanes <= dim; i += kLanes) store_floats(hn::LoadU(Floats(), row + i), to + i);
-  if (i < dim) store_tail(hn::LoadU(Floats(), row + i), to + i, dim - i);
-}
 
 HWY_INLINE float sum_of(hn::Vec<Floats> v) { return hn::GetLane(hn::SumOfLanes(Floats(), v)); }
 

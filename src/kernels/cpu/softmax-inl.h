@@ -81,6 +81,8 @@ HWY_INLINE float max_row(const float* p, std::int64_t n) {
   if (j < n) {
     most = hn::Max(hn::IfThenElse(hn::FirstN(d, n - j), hn::LoadU(d, p + j), hn::Set(d, -kInfinity)), most);
   }
+  // Not every target's reduction knows minus infinity.
+  if (hn::AllTrue(d, hn::Eq(most, hn::Set(d, -kInfinity)))) return -kInfinity;
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
