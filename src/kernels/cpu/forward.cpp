@@ -103,17 +103,15 @@ struct ForwardTask {
                                                  : exp_row<Range::any>(p, visible, 0.0F);
     } else {
       const float new_max = std::max(max, max_row(p, visible));
-      if (new_max == -kInfinity) {
-        zero_row(p, 0, visible);
-      } else {
-        const float shrink = max == -kInfinity ? 0.0F : std::exp2(max - new_max);
-        if (first_key > 0 && shrink != 1.0F) {
-          const std::int64_t dv = row_stride(problem.value_dim);
-          scale_row(buffers.output + row * dv, dv, shrink);
-        }
-        sum = sum * shrink + exp_row<Range::any>(p, visible, new_max);
-        max = new_max;
+      // No visible key so far, or NaN, which the exponential passes on.
+      const float offset = new_max == -kInfinity ? 0.0F : new_max;
+      const float shrink = max == -kInfinity ? 0.0F : std::exp2(max - offset);
+      if (first_key > 0 && shrink != 1.0F) {
+        const std::int64_t dv = row_stride(problem.value_dim);
+        scale_row(buffers.output + row * dv, dv, shrink);
       }
+      sum = sum * shrink + exp_row<Range::any>(p, visible, offset);
+      max = new_max;
     }
     if (problem.dropout_p > 0.0F) {
       drop_row(p, visible, head.dropout_row(first + row), first_key, problem.dropout_p);
@@ -162,7 +160,8 @@ struct ForwardTask {
       const auto max = hn::LoadU(d, buffers.row_max + r);
       const auto value = hn::MulAdd(max, hn::Set(d, kLn2), hn::Log(d, sum));
       const auto seen = hn::IfThenElse(hn::Eq(sum, hn::Zero(d)), hn::Set(d, -kInfinity), value);
-      rows - r < kLanes ? store_tail(seen, lse + r, rows - r) : store_floats(seen, lse + r);
+      const auto result = hn::IfThenElse(hn::IsNaN(sum), sum, seen);
+      rows - r < kLanes ? store_tail(result, lse + r, rows - r) : store_floats(result, lse + r);
     }
   }
 
