@@ -4,6 +4,7 @@
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -111,14 +112,19 @@ Contestant AttentionContest::contestant(Function attention, Pass pass) const {
   };
 }
 
-ContestTimes AttentionContest::measure(Pass pass, const MeasurePlan& plan,
-                                       const std::function<void(double)>& on_progress) const {
+BenchRow AttentionContest::measure(Pass pass, const MeasurePlan& plan,
+                                   const std::function<void(double)>& on_progress) const {
   const std::array<Contestant, 3> contestants = {
       contestant([this] { return ours(); }, pass),
       contestant([this] { return torch_version(formulations::standard); }, pass),
       contestant([this] { return torch_version(formulations::quest); }, pass)};
   const auto times = measure_interleaved(contestants, plan, on_progress);
-  return {.ours = times[0], .torch_standard = times[1], .torch_quest = times[2]};
+  return {.shape = shape_,
+          .pass = pass,
+          .ours_ms = times[0].median_ms,
+          .torch_standard_ms = times[1].median_ms,
+          .torch_quest_ms = times[2].median_ms,
+          .relative_spread = std::max({times[0].relative_spread, times[1].relative_spread, times[2].relative_spread})};
 }
 
 }  // namespace quest::cli

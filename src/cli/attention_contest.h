@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/attention_shape.h"
+#include "cli/bench_report.h"
 #include "cli/measure.h"
 #include "quest/formulation.h"
 
@@ -18,12 +19,6 @@ struct ContestOptions {
   at::ScalarType dtype = at::kFloat;
 };
 
-struct ContestTimes {
-  Measurement ours;
-  Measurement torch_standard;
-  Measurement torch_quest;
-};
-
 class AttentionContest {
  public:
   AttentionContest(const AttentionShape& shape, const ContestOptions& options);
@@ -32,8 +27,8 @@ class AttentionContest {
   // the speed of a wrong answer is not reported.
   void check_agreement() const;
 
-  [[nodiscard]] ContestTimes measure(Pass pass, const MeasurePlan& plan,
-                                     const std::function<void(double)>& on_progress) const;
+  [[nodiscard]] BenchRow measure(Pass pass, const MeasurePlan& plan,
+                                 const std::function<void(double)>& on_progress) const;
 
  private:
   using Function = std::function<at::Tensor()>;

@@ -75,14 +75,7 @@ std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, con
       const auto on_progress = [&](double part) {
         progress.update((static_cast<double>(rows.size()) + part) / steps, label);
       };
-      const auto times = contest.measure(pass, plan, on_progress);
-      rows.push_back({.shape = shape,
-                      .pass = pass,
-                      .ours_ms = times.ours.median_ms,
-                      .torch_standard_ms = times.torch_standard.median_ms,
-                      .torch_quest_ms = times.torch_quest.median_ms,
-                      .relative_spread = std::max({times.ours.relative_spread, times.torch_standard.relative_spread,
-                                                   times.torch_quest.relative_spread})});
+      rows.push_back(contest.measure(pass, plan, on_progress));
     }
   }
   return rows;

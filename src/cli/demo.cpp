@@ -5,8 +5,10 @@
 #include <array>
 #include <cmath>
 #include <iostream>
+#include <vector>
 
 #include "cli/attention_contest.h"
+#include "cli/bench_report.h"
 #include "cli/commands.h"
 #include "cli/key_growth.h"
 #include "cli/progress.h"
@@ -77,11 +79,11 @@ std::string small_number(double value) {
 
 void print_conclusion(const KeyGrowth& last) {
   std::cout << "\nFrom norm " << fixed(kNorms.front(), 0) << " to " << fixed(kNorms.back(), 0)
-            << " the attention matrix moved by " << percent(last.standard.change)
-            << " of its own norm under standard attention and by " << small_number(last.quest.change)
-            << " under QUEST\n(float32 rounding is 6e-8). At norm "
-            << fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0)
-            << " = sqrt(d) the two are the same function; beyond it one key takes every query from its match.\n";
+            << " the attention matrix moved by " << percent(last.standard.change) << " of its own norm under standard\n"
+            << "attention and by " << small_number(last.quest.change)
+            << " under QUEST (float32 rounding is 6e-8). At norm "
+            << fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << " = sqrt(d) the two are\n"
+            << "the same function; beyond it one key takes every query from its match.\n";
 }
 
 std::array<AttentionShape, 2> demo_shapes() {
@@ -99,31 +101,33 @@ void print_time(const std::string& who, double milliseconds, double slowest, dou
   std::cout << "\n";
 }
 
+void print_times(const BenchRow& row, const TerminalStyle& style) {
+  const double slowest = std::max({row.ours_ms, row.torch_standard_ms, row.torch_quest_ms});
+  std::cout << "\n" << row.shape.name << " (B,H,N,D = " << dims_text(row.shape) << ")\n";
+  print_time("quest", row.ours_ms, slowest, row.ours_ms, style);
+  print_time("torch standard", row.torch_standard_ms, slowest, row.ours_ms, style);
+  print_time("torch QUEST", row.torch_quest_ms, slowest, row.ours_ms, style);
+}
+
 void print_speed(const TerminalStyle& style) {
   std::cout << "\n"
             << paint("Speed, forward + backward", Color::bold, style) << " (" << setting_line()
-            << ", float32; ratio = time of torch / time of ours)\n"
+            << ", float32; x = time of torch / time of ours)\n"
             << std::flush;
-  Progress progress(std::cerr, standard_error_is_terminal());
   const auto shapes = demo_shapes();
-  double shapes_done = 0.0;
+  std::vector<BenchRow> rows;
+  Progress progress(std::cerr, standard_error_is_terminal());
   for (const auto& shape : shapes) {
     const AttentionContest contest(shape, {});
     contest.check_agreement();
-    const auto times = contest.measure(Pass::forward_backward, {.budget_seconds = kSecondsPerShape}, [&](double part) {
-      progress.update((shapes_done + part) / static_cast<double>(shapes.size()), shape.name);
-    });
+    const auto on_progress = [&](double part) {
+      progress.update((static_cast<double>(rows.size()) + part) / static_cast<double>(shapes.size()), shape.name);
+    };
+    rows.push_back(contest.measure(Pass::forward_backward, {.budget_seconds = kSecondsPerShape}, on_progress));
     progress.clear();
-    shapes_done += 1.0;
-    const double ours = times.ours.median_ms;
-    const double standard = times.torch_standard.median_ms;
-    const double quest = times.torch_quest.median_ms;
-    const double slowest = std::max({ours, standard, quest});
-    std::cout << "\n" << shape.name << " (B,H,N,D = " << dims_text(shape) << ")\n";
-    print_time("quest", ours, slowest, ours, style);
-    print_time("torch standard", standard, slowest, ours, style);
-    print_time("torch QUEST", quest, slowest, ours, style);
+    print_times(rows.back(), style);
   }
+  if (const auto warning = noise_warning(rows); !warning.empty()) std::cout << "\n" << warning << "\n";
 }
 
 void print_next_steps(const TerminalStyle& style) {
