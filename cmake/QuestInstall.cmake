@@ -2,17 +2,11 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quest)
-set(installed_targets quest)
-foreach(optional_target IN ITEMS quest_ops quest_cli)
-  if(TARGET ${optional_target})
-    list(APPEND installed_targets ${optional_target})
-  endif()
-endforeach()
-
-# The libraries find each other beside themselves, the program finds them in ../lib; torch stays where it was.
-set_target_properties(${installed_targets} PROPERTIES
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}" INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS ${installed_targets} EXPORT quest-targets)
+# The libraries find each other beside themselves, the program finds them in ../lib, and torch stays where it was.
+set_target_properties(quest quest_ops quest_cli PROPERTIES
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${QUEST_TORCH_DIR}/lib")
+install(TARGETS quest quest_ops EXPORT quest-targets)
+install(TARGETS quest_cli)
 install(DIRECTORY include/quest DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT quest-targets NAMESPACE quest:: DESTINATION ${package_dir})
 
