@@ -32,6 +32,10 @@ bool all_finite(const at::Tensor& tensor) {
   return at::isfinite(tensor.detach()).all().item<bool>();
 }
 
+at::Tensor finite_part(const at::Tensor& x) { return at::where(at::isfinite(x), x, 0.0); }
+
+at::Tensor finite_rows(const at::Tensor& x) { return at::isfinite(x).all(-1, /*keepdim=*/true); }
+
 }  // namespace
 
 at::Tensor existing_keys(const AttentionCall& call) {
@@ -77,21 +81,28 @@ at::Tensor Visibility::keep_keys(const at::Tensor& rows) const {
   return everything() ? rows : at::where(pairs.any(-2, /*keepdim=*/true).transpose(-1, -2), rows, 0.0);
 }
 
-// Multiplying by a weight of 0 is not enough to forget a NaN, forward or backward: the operand itself has to be
-// replaced, which takes one copy of it per pair. Only non-finite inputs pay for that.
+// Multiplying by a weight of 0 does not forget a NaN, forward or backward. So the finite numbers are multiplied as
+// ever, and what the others contribute is added apart, to the pairs that see them.
 at::Tensor seen_products(const at::Tensor& a, const at::Tensor& b, const Visibility& visibility) {
   if (visibility.everything() || (all_finite(a) && all_finite(b))) {
     return at::matmul(a, b.transpose(-1, -2));
   }
-  const at::Tensor pairs = visibility.pairs.unsqueeze(-1);
-  return (at::where(pairs, a.unsqueeze(-2), 0.0) * at::where(pairs, b.unsqueeze(-3), 0.0)).sum(-1);
+  const at::Tensor products = at::matmul(finite_part(a), finite_part(b).transpose(-1, -2));
+  const at::Tensor exact = at::matmul(a.detach(), b.detach().transpose(-1, -2));
+  const at::Tensor finite = finite_rows(a).logical_and(finite_rows(b).transpose(-1, -2));
+  // A constant is enough: the softmax of such a row is NaN, and so are all its derivatives.
+  return products + at::where(finite, 0.0, exact - products.detach());
 }
 
 at::Tensor seen_average(const at::Tensor& weights, const at::Tensor& v, const Visibility& visibility) {
-  if (visibility.everything() || (all_finite(weights) && all_finite(v))) {
+  if (visibility.everything() || all_finite(v)) {
     return at::matmul(weights, v);
   }
-  return (weights.unsqueeze(-1) * at::where(visibility.pairs.unsqueeze(-1), v.unsqueeze(-3), 0.0)).sum(-2);
+  const at::Tensor keys = finite_rows(v.detach()).flatten(0, 1).all(0).squeeze(-1).logical_not().nonzero().squeeze(-1);
+  const at::Tensor rest = (v - finite_part(v)).index_select(-2, keys).unsqueeze(-3);
+  const at::Tensor seen = visibility.pairs.expand(weights.sizes()).index_select(-1, keys).unsqueeze(-1);
+  const at::Tensor rest_weights = weights.index_select(-1, keys).unsqueeze(-1);
+  return at::matmul(weights, finite_part(v)) + (rest_weights * at::where(seen, rest, 0.0)).sum(-2);
 }
 
 }  // namespace quest
