@@ -1,6 +1,7 @@
 // What every pass after the forward shares: keys packed both ways, a block of queries, and the probabilities and their
 // gradients computed anew from the log-sum-exp.
 
+#include <cmath>
 #include <cstdint>
 
 #if defined(QUEST_KERNELS_CPU_RECOMPUTE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -108,7 +109,11 @@ struct Meeting {
     for (std::int64_t r = 0; r < count; ++r) {
       const float lse = queries.lse[row + r];
       const std::int64_t n = visible(r);
-      clamp ? exp_row<Range::clamped>(p + r * ld, n, lse) : exp_row<Range::any>(p + r * ld, n, lse);
+      if (std::isnan(lse)) {
+        nan_row(p + r * ld, n);
+      } else {
+        clamp ? exp_row<Range::clamped>(p + r * ld, n, lse) : exp_row<Range::any>(p + r * ld, n, lse);
+      }
       zero_row(p + r * ld, round_up(n, kLanes), block);
     }
   }

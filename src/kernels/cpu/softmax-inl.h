@@ -123,6 +123,17 @@ HWY_INLINE float exp_row(float* p, std::int64_t n, float offset) {
   return sum_of(hn::Add(sum, other_sum));
 }
 
+// The probabilities of a row whose log-sum-exp is NaN: NaN, but 0 for the keys that a mask hides from it.
+HWY_INLINE void nan_row(float* p, std::int64_t n) {
+  const Floats d;
+  const auto nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  for (std::int64_t j = 0; j < n; j += kLanes) {
+    const auto hidden = hn::Eq(hn::LoadU(d, p + j), hn::Set(d, -kInfinity));
+    const auto valid = n - j < kLanes ? hn::IfThenElseZero(hn::FirstN(d, n - j), nan) : nan;
+    hn::StoreU(hn::IfThenZeroElse(hidden, valid), d, p + j);
+  }
+}
+
 HWY_INLINE void zero_row(float* p, std::int64_t from, std::int64_t to) {
   const Floats d;
   for (std::int64_t j = from; j < to; j += kLanes) hn::StoreU(hn::Zero(d), d, p + j);
