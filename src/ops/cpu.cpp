@@ -122,7 +122,7 @@ BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& com
   if (inputs.gain_grad) {
     reduce_gain(gain_sums, problem.heads, problem.dim, result.grad_gain);
   }
-  if (inputs.mask_grad) {
+  if (inputs.mask_grad && common.mask) {
     result.grad_mask = mask_gradient(prepared, arguments, *common.mask);
   }
   return result;

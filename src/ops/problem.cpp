@@ -224,7 +224,7 @@ void PreparedProblem::set_lengths(const CommonArguments& common) {
     problem_.key_lengths = read_lengths(*common.key_lengths, key_lengths_);
     check_key_lengths(key_lengths_, problem_.keys);
   }
-  if (common.cu_seqlens_q) {
+  if (common.cu_seqlens_q && common.cu_seqlens_k) {
     problem_.cu_seqlens_q = read_lengths(*common.cu_seqlens_q, cu_seqlens_q_);
     problem_.cu_seqlens_k = read_lengths(*common.cu_seqlens_k, cu_seqlens_k_);
     check_cu_seqlens("cu_seqlens_q", cu_seqlens_q_, problem_.queries);

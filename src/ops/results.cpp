@@ -47,8 +47,8 @@ BackwardResult new_backward_result(const BackwardInputs& inputs, const CommonArg
   return {.grad_q = new_like(inputs.q),
           .grad_k = new_like(inputs.k),
           .grad_v = new_like(inputs.v),
-          .grad_gain = inputs.gain_grad ? new_like(*common.gain) : new_absent(inputs.q),
-          .grad_mask = inputs.mask_grad ? new_like(*common.mask) : new_absent(inputs.q)};
+          .grad_gain = inputs.gain_grad && common.gain ? new_like(*common.gain) : new_absent(inputs.q),
+          .grad_mask = inputs.mask_grad && common.mask ? new_like(*common.mask) : new_absent(inputs.q)};
 }
 
 StatisticsResult new_statistics_result(const Tensor& q, const Tensor& k, const Tensor& lse,
