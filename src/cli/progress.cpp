@@ -42,7 +42,7 @@ void Progress::update(double done, std::string_view label) {
     stream_ << kEraseLine << bar(done) << " " << status << std::flush;
     line_is_drawn_ = true;
   } else {
-    stream_ << status << std::endl;
+    stream_ << status << '\n' << std::flush;
   }
 }
 
