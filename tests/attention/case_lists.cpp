@@ -1,5 +1,6 @@
 // Which calls are tested: names, pairwise option tables, shapes.
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <sstream>
@@ -86,7 +87,23 @@ Shape with_few_heads(Shape shape) {
   return shape;
 }
 
-// The sanitizers slow every case down: QUEST_TEST_SET=smoke keeps each fourth.
+}  // namespace
+
+std::string AttentionCase::name() const {
+  std::string prefix = shape.name.empty() ? "" : std::string(shape.name) + "_";
+  std::replace(prefix.begin(), prefix.end(), '-', '_');
+  std::ostringstream text;
+  text << prefix << formulation.name << "_q" << shape.queries << "_k" << shape.key_count() << "_d" << shape.dim << "_v"
+       << shape.value_size() << "_h" << shape.heads << "_kv" << shape.kv_head_count()
+       << label(gain, std::array{"", "_gain", "_gainH", "_gainD", "_gainHD", "_gainH1", "_gain1D"})
+       << label(mask, std::array{"", "_bool", "_boolkeys", "_add", "_addheads", "_addkeys", "_addf32"})
+       << label(causal, std::array{"", "_causal", "_lowerright"})
+       << label(lengths, std::array{"", "_lengths", "_packed"}) << (dropout > 0.0 ? "_dropout" : "")
+       << label(layout, std::array{"", "_bnhd", "_sliced", "_broadcast", "_dimstrided"}) << (scale ? "_scale" : "")
+       << "_" << type_name(type);
+  return text.str();
+}
+
 std::vector<AttentionCase> of_test_set(std::vector<AttentionCase> cases) {
   const char* set = std::getenv("QUEST_TEST_SET");
   if (set == nullptr || std::string_view(set) != "smoke") {
@@ -97,21 +114,6 @@ std::vector<AttentionCase> of_test_set(std::vector<AttentionCase> cases) {
     kept.push_back(cases[i]);
   }
   return kept;
-}
-
-}  // namespace
-
-std::string AttentionCase::name() const {
-  std::ostringstream text;
-  text << formulation.name << "_q" << shape.queries << "_k" << shape.key_count() << "_d" << shape.dim << "_v"
-       << shape.value_size() << "_h" << shape.heads << "_kv" << shape.kv_head_count()
-       << label(gain, std::array{"", "_gain", "_gainH", "_gainD", "_gainHD", "_gainH1", "_gain1D"})
-       << label(mask, std::array{"", "_bool", "_boolkeys", "_add", "_addheads", "_addkeys", "_addf32"})
-       << label(causal, std::array{"", "_causal", "_lowerright"})
-       << label(lengths, std::array{"", "_lengths", "_packed"}) << (dropout > 0.0 ? "_dropout" : "")
-       << label(layout, std::array{"", "_bnhd", "_sliced", "_broadcast", "_dimstrided"}) << (scale ? "_scale" : "")
-       << "_" << type_name(type);
-  return text.str();
 }
 
 std::vector<AttentionCase> pairwise_attention_cases() {

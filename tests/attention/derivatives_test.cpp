@@ -32,7 +32,7 @@ std::vector<AttentionCase> derivative_cases() {
       }
     }
   }
-  return cases;
+  return of_test_set(cases);
 }
 
 std::vector<AttentionCase> other_option_cases() {
