@@ -145,6 +145,7 @@ at::Tensor packed_attention(const AttentionCall& call) {
 AttentionStats join(const std::vector<AttentionStats>& sequences) {
   const auto rows_of = [&](at::Tensor AttentionStats::* field) {
     std::vector<at::Tensor> parts;
+    parts.reserve(sequences.size());
     for (const AttentionStats& sequence : sequences) {
       parts.push_back(sequence.*field);
     }
