@@ -56,23 +56,37 @@ HWY_INLINE void multiply_row(float* row, const float* by, std::int64_t stride) {
   }
 }
 
-// Squares of such norms and their reciprocals are far from the ends of float's range.
-HWY_INLINE bool is_ordinary_norm(double norm) { return norm > 1e-15 && norm < 1e15; }
+// The squares of such a row sum without leaving float's range.
+HWY_INLINE bool is_ordinary(float squares) { return squares > 1e-30F && squares < 1e30F; }
 
-// ‖row‖, exact to rounding for any row of floats: squares that leave float's range are taken in double.
+// ‖row‖, exact to rounding for any row of floats.
 HWY_INLINE double row_norm(const float* row, std::int64_t stride) {
   const float squares = dot(row, row, stride);
-  if (squares > 1e-30F && squares < 1e30F) return std::sqrt(squares);
+  if (is_ordinary(squares)) return std::sqrt(squares);
   double sum = 0.0;
   for (std::int64_t i = 0; i < stride; ++i) sum += static_cast<double>(row[i]) * row[i];
   return std::sqrt(sum);
 }
 
-// row /= norm, 0 for a zero row.
-HWY_INLINE void divide_row(float* row, std::int64_t stride, double norm) {
-  if (is_ordinary_norm(norm)) return scale_row(row, stride, static_cast<float>(1.0 / norm));
-  if (norm == 0.0) return;
-  for (std::int64_t i = 0; i < stride; ++i) row[i] = static_cast<float>(row[i] / norm);
+// row /= ‖row‖ and returns the norm; a zero row stays. A row too large or too small for its squares is first brought
+// to ordinary size by a power of two, so that scaling a row by one never changes a bit of the result.
+HWY_INLINE double normalize_row(float* row, std::int64_t stride) {
+  float squares = dot(row, row, stride);
+  int exponent = 0;
+  if (!is_ordinary(squares)) {
+    float largest = 0.0F;
+    for (std::int64_t i = 0; i < stride; ++i) largest = std::max(largest, std::abs(row[i]));
+    if (largest == 0.0F && squares == 0.0F) return 0.0;
+    if (largest > 0.0F && std::isfinite(largest)) {
+      exponent = std::ilogb(largest);
+      const double power = std::ldexp(1.0, -exponent);
+      for (std::int64_t i = 0; i < stride; ++i) row[i] = static_cast<float>(row[i] * power);
+      squares = dot(row, row, stride);
+    }
+  }
+  const float norm = std::sqrt(squares);
+  scale_row(row, stride, 1.0F / norm);
+  return std::ldexp(static_cast<double>(norm), exponent);
 }
 
 HWY_INLINE bool is_zero_row(const float* row, std::int64_t stride) {
@@ -95,7 +109,9 @@ HWY_INLINE void project_row(float* grad, const float* unit, std::int64_t stride,
   for (std::int64_t i = 0; i < stride; i += kLanes) {
     hn::StoreU(hn::NegMulAdd(along, hn::LoadU(d, unit + i), hn::LoadU(d, grad + i)), d, grad + i);
   }
-  divide_row(grad, stride, norm);
+  const double inverse = 1.0 / norm;
+  if (inverse > 1e-30 && inverse < 1e30) return scale_row(grad, stride, static_cast<float>(inverse));
+  for (std::int64_t i = 0; i < stride; ++i) grad[i] = static_cast<float>(grad[i] * inverse);
 }
 
 // What packing learns about a block of rows.
@@ -146,8 +162,7 @@ HWY_INLINE PackedRows pack_rows(const RowPacker& packer, const void* first_row, 
   for (std::int64_t r = 0; r < count; ++r) {
     float* row = rows + r * stride;
     if (packer.normalize) {
-      const double norm = row_norm(row, stride);
-      divide_row(row, stride, norm);
+      const double norm = normalize_row(row, stride);
       if (norms != nullptr) norms[r] = norm;
     }
     if (packer.factor != nullptr) multiply_row(row, packer.factor, stride);
