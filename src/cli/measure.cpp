@@ -3,31 +3,40 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace quest::cli {
 namespace {
 
 constexpr int kWarmUpRuns = 3;
+constexpr int kMostRunsPerSample = 100'000;
 constexpr double kMillisecondsPerSecond = 1e3;
 
-// The fastest of a few runs, which also fill caches and thread pools.
-double warm_up(const Contestant& contestant) {
-  double fastest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kWarmUpRuns; ++i) fastest = std::min(fastest, contestant());
-  return fastest;
+// Fills caches and thread pools.
+void warm_up(const Contestant& contestant) {
+  for (int i = 0; i < kWarmUpRuns; ++i) static_cast<void>(contestant());
 }
 
-double mean_of_runs(const Contestant& contestant, int runs) {
-  double seconds = 0.0;
-  for (int i = 0; i < runs; ++i) seconds += contestant();
-  return seconds / runs;
+struct Sample {
+  double total_seconds = 0.0;
+  int runs = 0;
+};
+
+Sample take_sample(const Contestant& contestant, double least_seconds) {
+  Sample sample;
+  do {
+    sample.total_seconds += contestant();
+    ++sample.runs;
+  } while (sample.total_seconds < least_seconds && sample.runs < kMostRunsPerSample);
+  return sample;
 }
 
-int runs_per_sample(double run_seconds, double sample_seconds) {
-  const double runs = std::ceil(sample_seconds / std::max(run_seconds, 1e-7));
-  return static_cast<int>(std::clamp(runs, 1.0, 1e5));
+// 1 when the least number of rounds is done and either the budget is spent or the most rounds are done.
+double fraction_done(int rounds, double seconds, const MeasurePlan& plan) {
+  const double of_least = static_cast<double>(rounds) / plan.least_repetitions;
+  const double of_budget = seconds / std::max(plan.budget_seconds, 1e-9);
+  const double of_most = static_cast<double>(rounds) / std::max(plan.least_repetitions, plan.most_repetitions);
+  return std::min(1.0, std::max(of_most, std::min(of_least, of_budget)));
 }
 
 }  // namespace
@@ -38,26 +47,21 @@ double steady_seconds() {
 
 std::vector<Measurement> measure_interleaved(std::span<const Contestant> contestants, const MeasurePlan& plan,
                                              const std::function<void(double)>& on_progress) {
-  std::vector<int> runs;
-  double round_seconds = 0.0;
-  for (const auto& contestant : contestants) {
-    const double seconds = warm_up(contestant);
-    runs.push_back(runs_per_sample(seconds, plan.sample_seconds));
-    round_seconds += seconds * runs.back();
-  }
-  const double affordable = plan.budget_seconds / std::max(round_seconds, 1e-9);
-  const int most = std::max(plan.least_repetitions, plan.most_repetitions);
-  const int repetitions =
-      static_cast<int>(std::clamp(affordable, static_cast<double>(plan.least_repetitions), static_cast<double>(most)));
+  for (const auto& contestant : contestants) warm_up(contestant);
 
   std::vector<std::vector<double>> samples(contestants.size());
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
+  double seconds = 0.0;
+  double done = 0.0;
+  for (std::size_t round = 0; done < 1.0; ++round) {
     for (std::size_t turn = 0; turn < contestants.size(); ++turn) {
       // Who starts rotates, so that nobody always runs first after a pause.
-      const std::size_t i = (turn + static_cast<std::size_t>(repetition)) % contestants.size();
-      samples[i].push_back(mean_of_runs(contestants[i], runs[i]));
+      const std::size_t i = (turn + round) % contestants.size();
+      const auto sample = take_sample(contestants[i], plan.sample_seconds);
+      samples[i].push_back(sample.total_seconds / sample.runs);
+      seconds += sample.total_seconds;
     }
-    on_progress(static_cast<double>(repetition + 1) / repetitions);
+    done = fraction_done(static_cast<int>(round) + 1, seconds, plan);
+    on_progress(done);
   }
 
   std::vector<Measurement> measurements;

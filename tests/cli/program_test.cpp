@@ -18,7 +18,8 @@ struct Outcome {
 };
 
 Outcome run_quest(const std::string& arguments) {
-  const std::string command = std::string(QUEST_PROGRAM) + " " + arguments + " 2>&1";
+  // One thread: these tests look at words, and several threads wait long for each other on a busy machine.
+  const std::string command = "OMP_NUM_THREADS=1 " QUEST_PROGRAM " " + arguments + " 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
   Outcome outcome;
@@ -75,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Program, BenchWritesTheTableAndTheJson) {
   const auto path = std::filesystem::temp_directory_path() / ("quest_bench_" + std::to_string(getpid()) + ".json");
   const auto outcome = run_quest(
-      "bench attention --shape tiny=2,2,9,8,causal,kv=1 --only tiny --repetitions 3 "
+      "bench attention --shape tiny=2,2,9,8,causal,kv=1 --only tiny --threads 1 --repetitions 3 "
       "--seconds 0 --json " +
       path.string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
@@ -97,7 +98,7 @@ TEST(Program, BenchRunsEveryFormulation) {
   for (const char* name :
        {"standard", "quest", "qnorm", "qknorm_hs", "qknorm_ds", "qknorm", "elliptical", "elliptical_quest"}) {
     const auto outcome = run_quest(
-        "bench attention --shape tiny=1,2,9,8 --only tiny --repetitions 1 --seconds 0 "
+        "bench attention --shape tiny=1,2,9,8 --only tiny --threads 1 --repetitions 1 --seconds 0 "
         "--formulation " +
         std::string(name));
     EXPECT_EQ(outcome.exit_code, 0) << name << "\n" << outcome.output;
