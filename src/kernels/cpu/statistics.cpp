@@ -93,7 +93,8 @@ struct StatisticsTask {
     const std::int64_t at = head.query_row(first);
     for (std::int64_t r = 0; r < count; ++r) {
       outputs.max_logit[at + r] = row_max[r] * kLn2;
-      outputs.entropy[at + r] = row_entropy[r] * kLn2;
+      // Rounding can carry a one-hot row below 0.
+      outputs.entropy[at + r] = row_entropy[r] < 0.0F ? 0.0F : row_entropy[r] * kLn2;
     }
   }
 
