@@ -6,13 +6,13 @@ export TORCH_DIR := $(and $(TORCH_DIR),$(abspath $(TORCH_DIR)))
 JOBS ?= $(shell nproc)
 PREFIX ?= $(CURDIR)/build/prefix
 
-# $(call build,PRESET,FOLDER): configures when never done or when another torch is asked for, then builds.
+# $(call build,PRESET,FOLDER[,TARGETS]): configures when never done or when another torch is asked for, then builds.
 define build
 @grep -sqxF 'QUEST_TORCH_DIR:PATH=$(TORCH_DIR)' $(2)/CMakeCache.txt && test -f $(2)/build.ninja || \
   cmake --preset $(1) -DQUEST_TORCH_DIR=$(TORCH_DIR)
-@cmake --build $(2) -j $(JOBS)
+@cmake --build $(2) -j $(JOBS) $(and $(3),--target $(3))
 endef
-test_folder = ctest --test-dir $(1) --output-on-failure --no-tests=error
+run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error $(and $(2),--tests-regex '$(2)')
 
 .PHONY: build setup setup-check demo test bench install format format-check lint asan tsan neon cuda clean
 .DEFAULT_GOAL := build
@@ -30,7 +30,7 @@ demo: build
 	@build/quest demo
 
 test: build
-	@$(call test_folder,build)
+	@$(call run_tests,build)
 
 bench: build
 	@build/quest bench attention
@@ -48,16 +48,16 @@ lint: format-check
 	@scripts/tidy.sh
 
 asan: setup
-	$(call build,asan,build-asan)
-	@$(call test_folder,build-asan)
+	$(call build,asan,build-asan,tests_kernels tests_attention)
+	@$(call run_tests,build-asan,^tests_(kernels|attention)$$)
 
 tsan: setup
-	$(call build,tsan,build-tsan)
-	@$(call test_folder,build-tsan)
+	$(call build,tsan,build-tsan,tests_kernels)
+	@$(call run_tests,build-tsan,^tests_kernels$$)
 
 neon: setup-check
-	$(call build,neon,build-neon)
-	@$(call test_folder,build-neon)
+	$(call build,neon,build-neon,tests_kernels)
+	@$(call run_tests,build-neon,^tests_kernels$$)
 
 cuda: setup
 	@scripts/compile_cuda.sh
