@@ -26,7 +26,12 @@ if(QUEST_MOLD AND NOT CMAKE_CROSSCOMPILING)
 endif()
 
 if(QUEST_SANITIZE)
-  add_compile_options(-fsanitize=${QUEST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  # Checks inside unrolled vector code are slow to compile: line numbers are all the debug information needed, and the
+  # instruction sets below AVX2 repeat the same sources.
+  add_compile_options(-fsanitize=${QUEST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    add_compile_options(-march=x86-64-v3)
+  endif()
   add_link_options(-fsanitize=${QUEST_SANITIZE})
 endif()
 
