@@ -5,7 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly torch_version=2.13.0
-readonly torch_cpu_index=https://download.pytorch.org/whl/cpu
 
 fail() {
   printf 'setup: %s\n' "$1" >&2
@@ -62,10 +61,8 @@ install_torch() {
   venv_is_ready && return
   echo "setup: installing torch $torch_version (CPU) into .venv"
   python3 -m venv .venv
-  # A configured mirror may offer the CPU build; the default index has only the CUDA build, many times larger.
-  "${pip[@]}" "torch==$torch_version+cpu" numpy ||
-    "${pip[@]}" --extra-index-url "$torch_cpu_index" "torch==$torch_version+cpu" numpy ||
-    "${pip[@]}" "torch==$torch_version" numpy
+  # Where pip's index has no CPU build, the default one serves as well; it is many times larger.
+  "${pip[@]}" "torch==$torch_version+cpu" numpy || "${pip[@]}" "torch==$torch_version" numpy
   venv_is_ready || fail "torch $torch_version did not install into .venv; see pip's messages above"
 }
 
