@@ -1,8 +1,10 @@
 # Finds LibTorch inside an installed torch package. Its targets (torch, torch_cpu) count as system headers.
 
 # The python beside a given torch (it ends in lib/pythonX.Y/site-packages/torch), else .venv's, else the system's.
-find_program(QUEST_PYTHON python3 NO_CACHE NO_DEFAULT_PATH
-  PATHS ${QUEST_TORCH_DIR}/../../../../bin ${PROJECT_SOURCE_DIR}/.venv/bin)
+if(QUEST_TORCH_DIR)
+  find_program(QUEST_PYTHON python3 NO_CACHE NO_DEFAULT_PATH PATHS ${QUEST_TORCH_DIR}/../../../../bin)
+endif()
+find_program(QUEST_PYTHON python3 NO_CACHE NO_DEFAULT_PATH PATHS ${PROJECT_SOURCE_DIR}/.venv/bin)
 find_program(QUEST_PYTHON python3 NO_CACHE)
 if(QUEST_PYTHON AND NOT QUEST_TORCH_DIR)
   execute_process(
