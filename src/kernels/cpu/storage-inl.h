@@ -72,70 +72,83 @@ HWY_INLINE hn::VFromD<hn::RebindToUnsigned<Floats>> to_float16_bits(hn::Vec<Floa
   return hn::Or(sign, hn::IfThenElse(is_nan, hn::Set(du, 0x7e00U), number));
 }
 
-// --- whole vectors ---
+// --- between float32 and the bits of a 16-bit type ---
 
-HWY_INLINE hn::Vec<Floats> load_floats(const float* from) { return hn::LoadU(Floats(), from); }
-HWY_INLINE hn::Vec<Floats> load_floats(const hwy::bfloat16_t* from) {
-  return hn::PromoteTo(Floats(), hn::LoadU(hn::Rebind<hwy::bfloat16_t, Floats>(), from));
+using Bits16 = hn::Rebind<std::uint16_t, Floats>;
+
+HWY_INLINE hn::Vec<Floats> widen(hn::Vec<Bits16> bits, hwy::bfloat16_t) {
+  return hn::BitCast(Floats(), hn::ShiftLeft<16>(hn::PromoteTo(hn::RebindToUnsigned<Floats>(), bits)));
 }
-HWY_INLINE hn::Vec<Floats> load_floats(const hwy::float16_t* from) {
+HWY_INLINE hn::Vec<Floats> widen(hn::Vec<Bits16> bits, hwy::float16_t) {
   if constexpr (kConvertsFloat16) {
-    return hn::PromoteTo(Floats(), hn::LoadU(hn::Rebind<hwy::float16_t, Floats>(), from));
+    return hn::PromoteTo(Floats(), hn::BitCast(hn::Rebind<hwy::float16_t, Floats>(), bits));
   } else {
-    const hn::Rebind<std::uint16_t, Floats> d16;
-    const auto bits = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(from));
     return from_float16_bits(hn::PromoteTo(hn::RebindToUnsigned<Floats>(), bits));
   }
 }
 
-HWY_INLINE void store_bits(hn::VFromD<hn::RebindToUnsigned<Floats>> bits, void* to) {
-  const hn::Rebind<std::uint16_t, Floats> d16;
-  hn::StoreU(hn::TruncateTo(d16, bits), d16, static_cast<std::uint16_t*>(to));
-}
-
-HWY_INLINE void store_floats(hn::Vec<Floats> v, float* to) { hn::StoreU(v, Floats(), to); }
-HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::float16_t* to) {
-  if constexpr (kConvertsFloat16) {
-    const hn::Rebind<hwy::float16_t, Floats> d16;
-    hn::StoreU(hn::DemoteTo(d16, v), d16, to);
-  } else {
-    store_bits(to_float16_bits(v), to);
-  }
-}
-HWY_INLINE void store_floats(hn::Vec<Floats> v, hwy::bfloat16_t* to) {
+HWY_INLINE hn::Vec<Bits16> narrow(hn::Vec<Floats> v, hwy::bfloat16_t) {
   // To nearest, ties to even; NaN must not round to infinity.
   const hn::RebindToUnsigned<Floats> du;
   const auto bits = hn::BitCast(du, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U));
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffU))));
   const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-  store_bits(hn::IfThenElse(is_nan, hn::Set(du, 0x7fc0U), rounded), to);
+  return hn::TruncateTo(Bits16(), hn::IfThenElse(is_nan, hn::Set(du, 0x7fc0U), rounded));
+}
+HWY_INLINE hn::Vec<Bits16> narrow(hn::Vec<Floats> v, hwy::float16_t) {
+  if constexpr (kConvertsFloat16) {
+    return hn::BitCast(Bits16(), hn::DemoteTo(hn::Rebind<hwy::float16_t, Floats>(), v));
+  } else {
+    return hn::TruncateTo(Bits16(), to_float16_bits(v));
+  }
+}
+
+// --- whole vectors ---
+
+HWY_INLINE hn::Vec<Floats> load_floats(const float* from) { return hn::LoadU(Floats(), from); }
+template <typename T>
+HWY_INLINE hn::Vec<Floats> load_floats(const T* from) {
+  return widen(hn::LoadU(Bits16(), reinterpret_cast<const std::uint16_t*>(from)), T{});
+}
+
+HWY_INLINE void store_floats(hn::Vec<Floats> v, float* to) { hn::StoreU(v, Floats(), to); }
+template <typename T>
+HWY_INLINE void store_floats(hn::Vec<Floats> v, T* to) {
+  hn::StoreU(narrow(v, T{}), Bits16(), reinterpret_cast<std::uint16_t*>(to));
 }
 
 // --- the first n < kLanes elements of a row's end: never touches memory past the row ---
 
-constexpr bool kMaskedAccessIsSafe = HWY_MEM_OPS_MIGHT_FAULT == 0;
+// Whether a masked access leaves the memory behind the mask alone; AVX2 has none for 16-bit elements.
+template <typename T>
+constexpr bool kMaskedAccessIsSafe = HWY_MEM_OPS_MIGHT_FAULT == 0 && (sizeof(T) == 4 || HWY_TARGET <= HWY_AVX3);
 
 // Zeros behind the elements.
 template <typename T>
 HWY_INLINE hn::Vec<Floats> load_tail(const T* from, std::int64_t n) {
-  if constexpr (kMaskedAccessIsSafe && std::is_same_v<T, float>) {
-    return hn::MaskedLoad(hn::FirstN(Floats(), n), Floats(), from);
-  } else {
+  if constexpr (!kMaskedAccessIsSafe<T>) {
     HWY_ALIGN T buffer[kLanes] = {};
     std::copy_n(from, n, buffer);
     return load_floats(buffer);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return hn::MaskedLoad(hn::FirstN(Floats(), n), Floats(), from);
+  } else {
+    const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
+    return widen(hn::MaskedLoad(hn::FirstN(Bits16(), n), Bits16(), bits), T{});
   }
 }
 
 template <typename T>
 HWY_INLINE void store_tail(hn::Vec<Floats> v, T* to, std::int64_t n) {
-  if constexpr (kMaskedAccessIsSafe && std::is_same_v<T, float>) {
-    hn::BlendedStore(v, hn::FirstN(Floats(), n), Floats(), to);
-  } else {
+  if constexpr (!kMaskedAccessIsSafe<T>) {
     HWY_ALIGN T buffer[kLanes];
     store_floats(v, buffer);
     std::copy_n(buffer, n, to);
+  } else if constexpr (std::is_same_v<T, float>) {
+    hn::BlendedStore(v, hn::FirstN(Floats(), n), Floats(), to);
+  } else {
+    hn::BlendedStore(narrow(v, T{}), hn::FirstN(Bits16(), n), Bits16(), reinterpret_cast<std::uint16_t*>(to));
   }
 }
 
