@@ -222,10 +222,9 @@ struct BackwardTask {
     std::fill_n(grad_k, sequence.keys * d, 0.0F);
     std::fill_n(grad_v, sequence.keys * dv, 0.0F);
     for (std::int64_t member = 0; member < plan.group; ++member) {
-      const std::int64_t offset = member * p.longest_queries;
-      const std::int64_t begin = std::max<std::int64_t>(chunk * plan.chunk_rows - offset, 0);
-      const std::int64_t end = std::min((chunk + 1) * plan.chunk_rows - offset, sequence.queries);
-      head_segment(member, std::min(begin, sequence.queries), std::max(end, std::min(begin, sequence.queries)));
+      const std::int64_t first = chunk * plan.chunk_rows - member * p.longest_queries;
+      const auto inside = [&](std::int64_t row) { return std::clamp<std::int64_t>(row, 0, sequence.queries); };
+      head_segment(member, inside(first), inside(first + plan.chunk_rows));
     }
     plan.chunks == 1 ? finish(any_head) : keep_partial();
   }
