@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 shopt -s nullglob
 
-sources=(src/kernels/cuda/*.cu)
+sources=(src/kernels/cuda/*.cu lab/cuda/*.cu)
 if [[ ${#sources[@]} == 0 ]]; then
   echo "no CUDA sources"
   exit
