@@ -153,8 +153,8 @@ def main():
         for d in (16, 32, 64, 80, 128):
             measure_unit_keys(2**28 // d, d)
     results = {name: measure(name, not quick) for name in chosen}
-    if "OUT" in os.environ:
-        with open(os.path.join(os.environ["OUT"], "bench.json"), "w") as file:
+    if "LAB_JSON" in os.environ:
+        with open(os.environ["LAB_JSON"], "w") as file:
             json.dump(results, file, indent=1)
 
 
