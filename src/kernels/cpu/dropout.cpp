@@ -11,7 +11,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::kernels::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 void fill_factors(float dropout_p, std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t queries,

@@ -13,7 +13,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::kernels::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
 struct MaskBackwardTask {
@@ -114,6 +113,7 @@ std::int64_t task_count(const AttentionProblem& p, const MaskGradient& gradient)
 void mask_backward_range(const AttentionProblem& p, const BackwardArguments& a, const MaskGradient& gradient,
                          std::int64_t begin, std::int64_t end) {
   const Steps steps = mask_row_steps(p, gradient);
+  if (steps.count == 0) return;
   for (std::int64_t task = begin; task < end; ++task) {
     const std::int64_t pair = task / steps.count;
     const std::int64_t row = task % steps.count * steps.size;
