@@ -26,17 +26,17 @@ enum class AttentionPath {
 
 struct AttentionOptions {
   Formulation formulation = formulations::quest;
-  std::optional<double> scale;  // replaces the formulation's own 1/√d or 1
-  at::Tensor gain;              // scalar, [H], [D], [H, D], [H, 1] or [1, D]
-  at::Tensor mask;              // broadcastable to [B, H, Nq, Nk]; bool: true = may attend; else added to the logits
+  std::optional<double> scale = {};  // replaces the formulation's own 1/√d or 1
+  at::Tensor gain = {};              // scalar, [H], [D], [H, D], [H, 1] or [1, D]
+  at::Tensor mask = {};  // broadcastable to [B, H, Nq, Nk]; bool: true = may attend; else added to the logits
   bool is_causal = false;
   CausalAlignment causal_alignment = CausalAlignment::top_left;
-  at::Tensor key_lengths;   // [B] integers: keys at and after the length do not exist
-  at::Tensor cu_seqlens_q;  // [S + 1] integers: S sequences packed along N of a batch of one
-  at::Tensor cu_seqlens_k;  // [S + 1]; both or neither
-  bool enable_gqa = false;  // k and v may have fewer heads, each serving H / Hk consecutive query heads
+  at::Tensor key_lengths = {};   // [B] integers: keys at and after the length do not exist
+  at::Tensor cu_seqlens_q = {};  // [S + 1] integers: S sequences packed along N of a batch of one
+  at::Tensor cu_seqlens_k = {};  // [S + 1]; both or neither
+  bool enable_gqa = false;       // k and v may have fewer heads, each serving H / Hk consecutive query heads
   double dropout_p = 0.0;
-  std::optional<std::uint64_t> dropout_seed;  // drawn from torch's CPU generator when absent
+  std::optional<std::uint64_t> dropout_seed = {};  // drawn from torch's CPU generator when absent
   AttentionPath path = AttentionPath::automatic;
 };
 
