@@ -14,6 +14,8 @@ namespace quest::ops {
 
 // Waking a second thread costs a few microseconds; below this much arithmetic it does not pay.
 inline constexpr double kSerialFlops = 2e5;
+// What a task costs before its first product (packing, addresses), in arithmetic that would take as long.
+inline constexpr double kTaskFlops = 1e4;
 // Small enough a chunk that the slowest worker is late by a few percent.
 inline constexpr std::int64_t kChunksPerWorker = 16;
 
@@ -23,7 +25,7 @@ void run_tasks(std::int64_t tasks, double flops, const Run& run) {
     return;
   }
   const auto workers = std::min<std::int64_t>(torch::stable::get_num_threads(), tasks);
-  if (workers <= 1 || flops < kSerialFlops) {
+  if (workers <= 1 || flops + kTaskFlops * static_cast<double>(tasks) < kSerialFlops) {
     run(std::int64_t{0}, tasks);
     return;
   }

@@ -25,7 +25,7 @@ struct ForwardBuffers {
   float* factor;       // [D]
   float* queries;      // [rows, D]
   float* query_norms;  // [rows]
-  float* key_rows;     // [kLanes, D]
+  float* key_rows;     // [kLanes, D], or all keys where the scores are few
   float* key_panels;
   float* values;         // [keys, Dv]
   float* probabilities;  // [kRowBlock, key block]
@@ -44,6 +44,7 @@ struct ForwardTask {
   ForwardBuffers buffers;
   float most_key_norm = 0.0F;
   bool values_finite = true;
+  bool few_scores;
 
   ForwardTask(const AttentionProblem& p, std::int64_t s, std::int64_t h, std::int64_t first_row, std::int64_t most_rows)
       : head(p, s, h),
@@ -51,7 +52,8 @@ struct ForwardTask {
         rows(std::min(most_rows, head.sequence.queries - first_row)),
         keys(head.causal.limit(first_row + rows - 1)),
         key_blocks(key_steps(keys, p.dim + p.value_dim, kPanelWidth)),
-        score_stride(std::max<std::int64_t>(key_blocks.size, kPanelWidth)) {}
+        score_stride(std::max<std::int64_t>(key_blocks.size, kPanelWidth)),
+        few_scores(head.sequence.few_scores()) {}
 
   void take_buffers(Workspace& workspace) {
     const AttentionProblem& p = head.problem;
@@ -60,7 +62,7 @@ struct ForwardTask {
     workspace.provide({{&buffers.factor, d},
                        {&buffers.queries, rows * d},
                        {&buffers.query_norms, rows},
-                       {&buffers.key_rows, kLanes * d},
+                       {&buffers.key_rows, std::max(kLanes, kFewScores) * d},
                        {&buffers.key_panels, panels_floats(keys, p.dim)},
                        {&buffers.values, keys * dv},
                        {&buffers.probabilities, kRowBlock * score_stride},
@@ -76,11 +78,14 @@ struct ForwardTask {
               buffers.queries, nullptr, buffers.query_norms);
     const RowPacker keys_packer{p.type, p.dim, p.normalize_k, nullptr, !p.normalize_k};
     most_key_norm = p.normalize_k ? 1.0F : 0.0F;
+    const std::int64_t d = row_stride(p.dim);
     for (std::int64_t j = 0; j < keys; j += kLanes) {
+      float* rows_of_keys = buffers.key_rows + (few_scores ? j * d : 0);
       const PackedRows packed =
-          pack_rows(keys_packer, head.key(p.k, j), p.k.row_stride, std::min(kLanes, keys - j), buffers.key_rows);
+          pack_rows(keys_packer, head.key(p.k, j), p.k.row_stride, std::min(kLanes, keys - j), rows_of_keys);
       if (!(packed.most_norm <= most_key_norm)) most_key_norm = packed.most_norm;
-      transpose_lanes(buffers.key_rows, row_stride(p.dim), p.dim,
+      if (few_scores) continue;
+      transpose_lanes(rows_of_keys, d, p.dim,
                       buffers.key_panels + j / kPanelWidth * kPanelWidth * p.dim + j % kPanelWidth);
     }
     values_finite = pack_rows({p.type, p.value_dim}, head.key(p.v, 0), p.v.row_stride, keys, buffers.values).finite;
@@ -124,9 +129,8 @@ struct ForwardTask {
     const std::int64_t seen = head.causal.limit(first + row + count - 1) - first_key;
     const std::int64_t block = std::min(key_blocks.size, seen);
     if (block <= 0) return;
-    const std::int64_t d = row_stride(p.dim);
-    score_rows(buffers.queries + row * d, d, p.dim, buffers.key_panels, first_key, block, buffers.probabilities,
-               score_stride, count);
+    score_rows(buffers.queries + row * row_stride(p.dim), {buffers.key_rows, buffers.key_panels, p.dim, few_scores},
+               first_key, block, buffers.probabilities, score_stride, count);
     for (std::int64_t r = 0; r < count; ++r) {
       float* scores = buffers.probabilities + r * score_stride;
       const std::int64_t visible = std::clamp<std::int64_t>(head.causal.limit(first + row + r) - first_key, 0, block);

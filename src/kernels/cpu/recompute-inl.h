@@ -27,18 +27,22 @@ struct PackedKeys {
   float* value_panels;  // v transposed
   double* norms;        // ‖k‖ where keys are normalised
   bool finite = true;
+  bool few_scores = false;  // then no panels, and the values' rows stay where pack_values put them
+  const float* value_rows = nullptr;
 
   void pack(const Head& head, std::int64_t keys) {
     const AttentionProblem& p = head.problem;
+    few_scores = head.sequence.few_scores();
     finite = pack_rows({p.type, p.dim, p.normalize_k}, head.key(p.k, 0), p.k.row_stride, keys, rows, norms).finite;
-    transpose_to_panels(rows, keys, p.dim, panels);
+    if (!few_scores) transpose_to_panels(rows, keys, p.dim, panels);
   }
 
-  // `scratch` holds the values' rows.
-  void pack_values(const Head& head, std::int64_t keys, float* scratch) {
+  // `to` receives the values' rows, which only few scores need afterwards.
+  void pack_values(const Head& head, std::int64_t keys, float* to) {
     const AttentionProblem& p = head.problem;
-    pack_rows({p.type, p.value_dim}, head.key(p.v, 0), p.v.row_stride, keys, scratch);
-    transpose_to_panels(scratch, keys, p.value_dim, value_panels);
+    pack_rows({p.type, p.value_dim}, head.key(p.v, 0), p.v.row_stride, keys, to);
+    value_rows = to;
+    if (!few_scores) transpose_to_panels(to, keys, p.value_dim, value_panels);
   }
 };
 
@@ -97,7 +101,8 @@ struct Meeting {
     const AttentionProblem& problem = head.problem;
     const std::int64_t d = row_stride(problem.dim);
     const std::int64_t seen = visible(count - 1);
-    score_rows(queries.rows + row * d, d, problem.dim, keys.panels, first_key, seen, p, ld, count);
+    score_rows(queries.rows + row * d, {keys.rows, keys.panels, problem.dim, keys.few_scores}, first_key, seen, p, ld,
+               count);
     for (std::int64_t r = 0; r < count; ++r) {
       head.mask_row(queries.first + row + r, first_key, p + r * ld, visible(r));
     }
@@ -125,7 +130,8 @@ struct Meeting {
     const Floats d;
     const std::int64_t dv = row_stride(problem.value_dim);
     const std::int64_t seen = visible(count - 1);
-    score_rows(queries.grad_out + row * dv, dv, problem.value_dim, keys.value_panels, first_key, seen, ds, ld, count);
+    score_rows(queries.grad_out + row * dv, {keys.value_rows, keys.value_panels, problem.value_dim, keys.few_scores},
+               first_key, seen, ds, ld, count);
     for (std::int64_t r = 0; r < count; ++r) {
       const auto delta = hn::Set(d, queries.delta[row + r]);
       float* pr = p + r * ld;

@@ -220,11 +220,29 @@ HWY_INLINE void transpose_to_panels(const float* rows, std::int64_t count, std::
 
 HWY_INLINE std::int64_t panels_floats(std::int64_t rows, std::int64_t dim) { return round_up(rows, kPanelWidth) * dim; }
 
-// scores[rows × count] = A[rows × dim] · panelsᵀ, panels starting at `first`, a multiple of kPanelWidth.
-HWY_INLINE void score_rows(const float* a, std::int64_t lda, std::int64_t dim, const float* panels, std::int64_t first,
-                           std::int64_t count, float* scores, std::int64_t ld_scores, std::int64_t rows) {
+// The right-hand side of scores: rows as packed, and as panels unless the scores are few.
+struct ScoreColumns {
+  const float* rows;
+  const float* panels;
+  std::int64_t dim;
+  bool few;
+};
+
+// scores[rows × count] = A[rows × dim] · columnsᵀ, columns starting at `first`, a multiple of kPanelWidth.
+HWY_INLINE void score_rows(const float* a, const ScoreColumns& columns, std::int64_t first, std::int64_t count,
+                           float* scores, std::int64_t ld_scores, std::int64_t rows) {
+  const std::int64_t dim = columns.dim;
+  const std::int64_t stride = row_stride(dim);
+  if (columns.few) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t j = 0; j < count; ++j) {
+        scores[r * ld_scores + j] = dot(a + r * stride, columns.rows + (first + j) * stride, stride);
+      }
+    }
+    return;
+  }
   for (std::int64_t j = 0; j < count; j += kPanelWidth) {
-    const Matrices m{a, lda, panels + (first + j) * dim, kPanelWidth, scores + j, ld_scores, dim, false};
+    const Matrices m{a, stride, columns.panels + (first + j) * dim, kPanelWidth, scores + j, ld_scores, dim, false};
     gemm<Left::row_major>(m, rows, std::min(kPanelWidth, count - j));
   }
 }

@@ -13,6 +13,10 @@ namespace quest::kernels::cpu {
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 inline std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
+// So few scores of a head cost less as dot products of rows than the transposition that a matrix product needs. Every
+// pass follows this rule, so that all of them see the same logits.
+inline constexpr std::int64_t kFewScores = 36;
+
 // Rows of one batch entry or of one packed sequence.
 struct Sequence {
   std::int64_t index = 0;
@@ -39,6 +43,8 @@ struct Sequence {
       first_key_row = s * p.keys;
     }
   }
+
+  [[nodiscard]] bool few_scores() const { return queries * keys <= kFewScores; }
 };
 
 // Rows of the dense [B, H, Nq] and [B, Hk, Nk] outputs.
