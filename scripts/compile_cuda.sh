@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 shopt -s nullglob
 
-sources=(src/kernels/cuda/*.cu lab/cuda/*.cu)
+sources=(src/kernels/cuda/*.cu src/kernels/cuda/*/*.cu)
 if [[ ${#sources[@]} == 0 ]]; then
   echo "no CUDA sources"
   exit
@@ -17,5 +17,5 @@ objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 for source in "${sources[@]}"; do
   echo "nvcc $source"
-  nvcc -std=c++20 -O3 -gencode arch=compute_90a,code=sm_90a -Isrc -c "$source" -o "$objects/$(basename "$source").o"
+  nvcc -std=c++20 -O3 --expt-relaxed-constexpr -gencode arch=compute_90a,code=sm_90a -Isrc -c "$source" -o "$objects/$(basename "$source").o"
 done

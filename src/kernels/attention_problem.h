@@ -1,6 +1,7 @@
 #pragma once
 
-// What crosses from the operators to a kernel: pointers, sizes, strides, switches. No tensor type.
+// What crosses from the operators to a kernel: pointers, sizes, strides, switches. No tensor type. On a GPU every
+// pointer, those of the lengths included, points to its memory.
 
 #include <cstdint>
 
@@ -63,6 +64,42 @@ struct AttentionProblem {
 
   float dropout_p = 0.0F;
   std::uint64_t dropout_seed = 0;
+};
+
+struct ForwardOutputs {
+  Output out;                  // in the problem's storage type; d_v dense
+  float* lse = nullptr;        // [B, H, Nq] dense ([H, total] when packed)
+  float* workspace = nullptr;  // as many floats as the device's forward asks for; none on the CPU
+};
+
+struct BackwardArguments {
+  Input out;
+  Input grad_out;
+  const float* lse = nullptr;
+  Output grad_q;
+  Output grad_k;
+  Output grad_v;
+  float* grad_gain = nullptr;  // null, or [H, D] dense, written
+  float* workspace = nullptr;  // as many floats as the device's backward asks for
+};
+
+// The gradient of an additive mask, in float32 with the mask's own (broadcast) shape.
+struct MaskGradient {
+  float* data = nullptr;        // dense [mask_batch, mask_heads, mask_rows, keys]
+  std::int64_t mask_batch = 1;  // 1 or batch
+  std::int64_t mask_heads = 1;  // 1 or heads
+  std::int64_t mask_rows = 1;   // 1 or queries
+};
+
+// From the log-sum-exp of a forward.
+struct StatisticsOutputs {
+  const float* lse = nullptr;
+  float* max_logit = nullptr;  // [B, H, Nq]
+  float* entropy = nullptr;    // [B, H, Nq]
+  float* q_norm = nullptr;     // [B, H, Nq]
+  float* k_norm = nullptr;     // [B, Hk, Nk]
+  float* key_mass = nullptr;   // [B, H, Nk]
+  float* workspace = nullptr;  // as ForwardOutputs'
 };
 
 }  // namespace quest::kernels

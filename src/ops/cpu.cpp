@@ -54,12 +54,12 @@ Tensor sum_over_keys(const Tensor& per_key, std::int64_t rows, std::int64_t keys
   return sums;
 }
 
-Tensor mask_gradient(const PreparedProblem& prepared, const kernel::BackwardArguments& arguments, const Tensor& mask) {
+Tensor mask_gradient(const PreparedProblem& prepared, const kernels::BackwardArguments& arguments, const Tensor& mask) {
   const auto& problem = prepared.problem();
   const auto shape = mask_shape(mask);
   const std::int64_t rows = shape[0] * shape[1] * shape[2];
   Tensor gradient = new_floats(rows * problem.keys, mask);
-  const kernel::MaskGradient target{floats(gradient), shape[0], shape[1], shape[2]};
+  const kernels::MaskGradient target{floats(gradient), shape[0], shape[1], shape[2]};
   run_tasks(kernel::mask_backward_tasks(problem, target), prepared.flops(),
             [&](auto begin, auto end) { kernel::mask_backward(problem, arguments, target, begin, end); });
   if (shape[3] != problem.keys) {
@@ -87,7 +87,7 @@ ForwardResult forward(const Tensor& q, const Tensor& k, const Tensor& v, const C
     return result;
   }
   const auto& problem = prepared.problem();
-  const kernel::ForwardOutputs outputs{view_output(result.out), floats(result.lse)};
+  const kernels::ForwardOutputs outputs{view_output(result.out), floats(result.lse)};
   run_tasks(kernel::forward_tasks(problem), prepared.flops(),
             [&](auto begin, auto end) { kernel::forward(problem, outputs, begin, end); });
   return result;
@@ -106,14 +106,14 @@ BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& com
   const Tensor lse = inputs.lse.is_contiguous() ? inputs.lse : torch::stable::contiguous(inputs.lse);
   const Tensor workspace = new_floats(kernel::backward_workspace(problem, inputs.gain_grad), inputs.q);
   const Tensor gain_sums = inputs.gain_grad ? new_floats(problem.heads * problem.dim, inputs.q) : workspace;
-  const kernel::BackwardArguments arguments{.out = view_input(out),
-                                            .grad_out = view_input(grad_out),
-                                            .lse = const_floats(lse),
-                                            .grad_q = view_output(result.grad_q),
-                                            .grad_k = view_output(result.grad_k),
-                                            .grad_v = view_output(result.grad_v),
-                                            .grad_gain = inputs.gain_grad ? floats(gain_sums) : nullptr,
-                                            .workspace = floats(workspace)};
+  const kernels::BackwardArguments arguments{.out = view_input(out),
+                                             .grad_out = view_input(grad_out),
+                                             .lse = const_floats(lse),
+                                             .grad_q = view_output(result.grad_q),
+                                             .grad_k = view_output(result.grad_k),
+                                             .grad_v = view_output(result.grad_v),
+                                             .grad_gain = inputs.gain_grad ? floats(gain_sums) : nullptr,
+                                             .workspace = floats(workspace)};
   const double flops = kBackwardToForward * prepared.flops();
   run_tasks(kernel::backward_tasks(problem), flops,
             [&](auto begin, auto end) { kernel::backward(problem, arguments, begin, end); });
@@ -133,12 +133,12 @@ StatisticsResult statistics(const Tensor& q, const Tensor& k, const Tensor& lse,
   StatisticsResult result = new_statistics_result(q, k, lse, common);
   const Tensor dense_lse = lse.is_contiguous() ? lse : torch::stable::contiguous(lse);
   const auto& problem = prepared.problem();
-  const kernel::StatisticsOutputs outputs{.lse = const_floats(dense_lse),
-                                          .max_logit = floats(result.max_logit),
-                                          .entropy = floats(result.entropy),
-                                          .q_norm = floats(result.q_norm),
-                                          .k_norm = floats(result.k_norm),
-                                          .key_mass = floats(result.key_mass)};
+  const kernels::StatisticsOutputs outputs{.lse = const_floats(dense_lse),
+                                           .max_logit = floats(result.max_logit),
+                                           .entropy = floats(result.entropy),
+                                           .q_norm = floats(result.q_norm),
+                                           .k_norm = floats(result.k_norm),
+                                           .key_mass = floats(result.key_mass)};
   run_tasks(kernel::statistics_tasks(problem), prepared.flops(),
             [&](auto begin, auto end) { kernel::statistics(problem, outputs, begin, end); });
   return result;

@@ -44,7 +44,7 @@ void run_backward(const TestProblem& test, const Split& split, KernelResults& re
   const bool gain_gradient = problem.gain != nullptr;
   std::vector<float> workspace = unwritten(cpu::backward_workspace(problem, gain_gradient));
   results.grad_gain = unwritten(gain_gradient ? problem.heads * problem.dim : 0);
-  const cpu::BackwardArguments arguments{
+  const kernels::BackwardArguments arguments{
       .out = results.out.input(),
       .grad_out = test.grad_out.input(),
       .lse = results.lse.data(),
@@ -63,10 +63,10 @@ void run_backward(const TestProblem& test, const Split& split, KernelResults& re
   }
   const Buffer& mask = test.additive_mask;
   results.grad_mask = unwritten(mask.batch() * mask.heads() * mask.rows() * problem.keys);
-  const cpu::MaskGradient gradient{.data = results.grad_mask.data(),
-                                   .mask_batch = mask.batch(),
-                                   .mask_heads = mask.heads(),
-                                   .mask_rows = mask.rows()};
+  const kernels::MaskGradient gradient{.data = results.grad_mask.data(),
+                                       .mask_batch = mask.batch(),
+                                       .mask_heads = mask.heads(),
+                                       .mask_rows = mask.rows()};
   split(cpu::mask_backward_tasks(problem, gradient),
         [&](std::int64_t begin, std::int64_t end) { cpu::mask_backward(problem, arguments, gradient, begin, end); });
 }
@@ -77,7 +77,7 @@ void run_statistics(const TestProblem& test, const Split& split, KernelResults& 
   results.max_logit = results.entropy = results.q_norm = unwritten(batch * problem.heads * problem.queries);
   results.k_norm = unwritten(batch * problem.kv_heads * problem.keys);
   results.key_mass = unwritten(batch * problem.heads * problem.keys);
-  const cpu::StatisticsOutputs outputs{
+  const kernels::StatisticsOutputs outputs{
       .lse = results.lse.data(),
       .max_logit = results.max_logit.data(),
       .entropy = results.entropy.data(),
@@ -101,7 +101,7 @@ KernelResults run_kernels(const TestProblem& test, const Split& split) {
   results.grad_v = Buffer(problem.type, test.layout, batch, problem.kv_heads, problem.keys, problem.value_dim);
   results.lse = unwritten(batch * problem.heads * problem.queries);
 
-  const cpu::ForwardOutputs outputs{.out = results.out.output(), .lse = results.lse.data()};
+  const kernels::ForwardOutputs outputs{.out = results.out.output(), .lse = results.lse.data()};
   split(cpu::forward_tasks(problem),
         [&](std::int64_t begin, std::int64_t end) { cpu::forward(problem, outputs, begin, end); });
   run_backward(test, split, results);

@@ -14,24 +14,10 @@ namespace quest::kernels::cpu {
 std::string instruction_set();
 
 // --- forward: tasks are independent, run [begin, end) of them from any thread ---
-struct ForwardOutputs {
-  Output out;            // in the problem's storage type; d_v dense
-  float* lse = nullptr;  // [B, H, Nq] dense ([H, total] when packed)
-};
 std::int64_t forward_tasks(const AttentionProblem& problem);
 void forward(const AttentionProblem& problem, const ForwardOutputs& outputs, std::int64_t begin, std::int64_t end);
 
 // --- backward: fill `workspace` (backward_workspace floats) by tasks, then run the reduction's tasks ---
-struct BackwardArguments {
-  Input out;
-  Input grad_out;
-  const float* lse = nullptr;
-  Output grad_q;
-  Output grad_k;
-  Output grad_v;
-  float* grad_gain = nullptr;  // null, or [H, D] dense, written
-  float* workspace = nullptr;
-};
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient);
 std::int64_t backward_tasks(const AttentionProblem& problem);
 void backward(const AttentionProblem& problem, const BackwardArguments& arguments, std::int64_t begin,
@@ -41,25 +27,11 @@ void backward_reduce(const AttentionProblem& problem, const BackwardArguments& a
                      std::int64_t end);
 
 // --- gradient of an additive mask: written in float32 with the mask's own (broadcast) shape ---
-struct MaskGradient {
-  float* data = nullptr;        // dense [mask_batch, mask_heads, mask_rows, keys]
-  std::int64_t mask_batch = 1;  // 1 or batch
-  std::int64_t mask_heads = 1;  // 1 or heads
-  std::int64_t mask_rows = 1;   // 1 or queries
-};
 std::int64_t mask_backward_tasks(const AttentionProblem& problem, const MaskGradient& gradient);
 void mask_backward(const AttentionProblem& problem, const BackwardArguments& arguments, const MaskGradient& gradient,
                    std::int64_t begin, std::int64_t end);
 
 // --- statistics, from the log-sum-exp of a forward ---
-struct StatisticsOutputs {
-  const float* lse = nullptr;
-  float* max_logit = nullptr;  // [B, H, Nq]
-  float* entropy = nullptr;    // [B, H, Nq]
-  float* q_norm = nullptr;     // [B, H, Nq]
-  float* k_norm = nullptr;     // [B, Hk, Nk]
-  float* key_mass = nullptr;   // [B, H, Nk]
-};
 std::int64_t statistics_tasks(const AttentionProblem& problem);
 void statistics(const AttentionProblem& problem, const StatisticsOutputs& outputs, std::int64_t begin,
                 std::int64_t end);

@@ -111,7 +111,7 @@ struct BackwardTask {
     workspace.provide({{&keys.panels, panels_floats(sequence.keys, p.dim)},
                        {&keys.rows, padded_keys * d},
                        {&keys.value_panels, panels_floats(sequence.keys, p.value_dim)},
-                       {&few_value_rows, sequence.few_scores() ? padded_keys * dv : 0},
+                       {&few_value_rows, few_scores(sequence) ? padded_keys * dv : 0},
                        {&queries.factor, d},
                        {&queries.rows, kQueryBlock * d},
                        {&queries.grad_out, kQueryBlock * dv},
@@ -220,7 +220,7 @@ struct BackwardTask {
     take_buffers(Workspace::of_this_thread());
     const Head any_head(p, s, kv_head * plan.group);
     keys.pack(any_head, sequence.keys);
-    keys.pack_values(any_head, sequence.keys, sequence.few_scores() ? few_value_rows : grad_v);
+    keys.pack_values(any_head, sequence.keys, few_scores(sequence) ? few_value_rows : grad_v);
     std::fill_n(grad_k, sequence.keys * d, 0.0F);
     std::fill_n(grad_v, sequence.keys * dv, 0.0F);
     for (std::int64_t member = 0; member < plan.group; ++member) {

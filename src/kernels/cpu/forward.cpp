@@ -53,7 +53,7 @@ struct ForwardTask {
         keys(head.causal.limit(first_row + rows - 1)),
         key_blocks(key_steps(keys, p.dim + p.value_dim, kPanelWidth)),
         score_stride(std::max<std::int64_t>(key_blocks.size, kPanelWidth)),
-        few_scores(head.sequence.few_scores()) {}
+        few_scores(cpu::few_scores(head.sequence)) {}
 
   void take_buffers(Workspace& workspace) {
     const AttentionProblem& p = head.problem;

@@ -10,6 +10,7 @@
 #endif
 
 #include "hwy/highway.h"
+#include "kernels/dropout_row.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::kernels::cpu::HWY_NAMESPACE {
@@ -45,31 +46,7 @@ HWY_INLINE V exp2_or_zero(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kLeastExponent)), exp2_in_range(d, x));
 }
 
-// --- dropout: a keyed hash of (seed, batch, head, row) and the key's index, so any entry can be drawn again in any
-// order ---
-
-HWY_INLINE std::uint64_t mix64(std::uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9ULL;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-struct DropoutRow {
-  std::uint32_t first_key;
-  std::uint32_t second_key;
-
-  DropoutRow(std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t row) {
-    const std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
-    std::uint64_t x = mix64(seed + golden);
-    x = mix64(x ^ (static_cast<std::uint64_t>(batch) * golden + 1));
-    x = mix64(x ^ (static_cast<std::uint64_t>(head) * golden + 2));
-    x = mix64(x ^ (static_cast<std::uint64_t>(row) * golden + 3));
-    first_key = static_cast<std::uint32_t>(x);
-    second_key = static_cast<std::uint32_t>(x >> 32);
-  }
-};
+// --- dropout ---
 
 template <class DU, class V = hn::Vec<DU>>
 HWY_INLINE V mix32(DU du, V x) {

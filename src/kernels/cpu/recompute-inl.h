@@ -32,7 +32,7 @@ struct PackedKeys {
 
   void pack(const Head& head, std::int64_t keys) {
     const AttentionProblem& p = head.problem;
-    few_scores = head.sequence.few_scores();
+    few_scores = cpu::few_scores(head.sequence);
     finite = pack_rows({p.type, p.dim, p.normalize_k}, head.key(p.k, 0), p.k.row_stride, keys, rows, norms).finite;
     if (!few_scores) transpose_to_panels(rows, keys, p.dim, panels);
   }

@@ -7,73 +7,14 @@
 #include <cstdint>
 
 #include "kernels/attention_problem.h"
+#include "kernels/sequence.h"
 
 namespace quest::kernels::cpu {
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-inline std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 // So few scores of a head cost less as dot products of rows than the transposition that a matrix product needs. Every
 // pass follows this rule, so that all of them see the same logits.
 inline constexpr std::int64_t kFewScores = 36;
-
-// Rows of one batch entry or of one packed sequence.
-struct Sequence {
-  std::int64_t index = 0;
-  std::int64_t batch = 0;  // position in the tensors' batch dimension
-  std::int64_t first_query = 0;
-  std::int64_t queries = 0;
-  std::int64_t first_key = 0;
-  std::int64_t keys = 0;           // keys that exist
-  std::int64_t keys_stored = 0;    // keys present in memory, padding included
-  std::int64_t first_key_row = 0;  // over the dense rows of all sequences
-
-  Sequence(const AttentionProblem& p, std::int64_t s) : index(s) {
-    if (p.cu_seqlens_q != nullptr) {
-      first_query = p.cu_seqlens_q[s];
-      queries = p.cu_seqlens_q[s + 1] - first_query;
-      first_key = p.cu_seqlens_k[s];
-      keys = keys_stored = p.cu_seqlens_k[s + 1] - first_key;
-      first_key_row = first_key;
-    } else {
-      batch = s;
-      queries = p.queries;
-      keys_stored = p.keys;
-      keys = p.key_lengths != nullptr ? p.key_lengths[s] : p.keys;
-      first_key_row = s * p.keys;
-    }
-  }
-
-  [[nodiscard]] bool few_scores() const { return queries * keys <= kFewScores; }
-};
-
-// Rows of the dense [B, H, Nq] and [B, Hk, Nk] outputs.
-inline std::int64_t dense_row(std::int64_t batch, std::int64_t heads, std::int64_t head, std::int64_t rows,
-                              std::int64_t row) {
-  return (batch * heads + head) * rows + row;
-}
-
-inline std::int64_t total_key_rows(const AttentionProblem& p) {
-  return p.cu_seqlens_q != nullptr ? p.keys : p.batch * p.keys;
-}
-
-// Which keys a query may see, as far as order decides it: keys [0, limit(row)).
-struct CausalLimit {
-  bool active = false;
-  std::int64_t offset = 0;
-  std::int64_t keys = 0;
-
-  CausalLimit(Causal causal, const Sequence& s)
-      : active(causal != Causal::none), offset(causal == Causal::lower_right ? s.keys - s.queries : 0), keys(s.keys) {}
-
-  [[nodiscard]] std::int64_t limit(std::int64_t row) const {
-    return active ? std::clamp<std::int64_t>(row + 1 + offset, 0, keys) : keys;
-  }
-  // The first query that sees key `key`.
-  [[nodiscard]] std::int64_t first_row(std::int64_t key) const {
-    return active ? std::max<std::int64_t>(key - offset, 0) : 0;
-  }
-};
+inline bool few_scores(const Sequence& s) { return s.queries * s.keys <= kFewScores; }
 
 // Equal steps of at most `most`, each a multiple of `unit` but the last.
 struct Steps {

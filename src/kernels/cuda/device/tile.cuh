@@ -1,0 +1,51 @@
+#pragma once
+
+#include "kernels/cuda/device/fragments.cuh"
+
+namespace quest::kernels::cuda {
+
+// A [kRows][D] bfloat16 matrix in shared memory, stored as columns of 16-byte chunks: eight rows of one chunk column
+// are 128 contiguous bytes, the 8x8 core matrix that ldmatrix and (without swizzle) wgmma both read without bank
+// conflicts. Columns are 32 bytes apart modulo 128, so that storing two rows by four chunks is free of conflicts too.
+template <int D, int kRowCount>
+struct Tile {
+  static constexpr int kDim = D;
+  static constexpr int kRows = kRowCount;
+  static constexpr int kChunks = D / 8;
+  static constexpr int kColumnStride = kRows * 16 + 32;
+  static constexpr int kBytes = kChunks * kColumnStride;
+
+  uint32_t base;
+
+  __device__ uint32_t chunk_address(int row, int chunk) const { return base + chunk * kColumnStride + row * 16; }
+};
+
+// 64 columns in rows of 128 bytes whose 16-byte chunks are permuted the way the tensor copy engine and wgmma call
+// "128-byte swizzle"; the base is a multiple of 1024.
+template <int kRowCount>
+struct SwizzledTile {
+  static constexpr int kDim = 64;
+  static constexpr int kRows = kRowCount;
+  static constexpr int kChunks = 8;
+  static constexpr int kBytes = kRows * 128;
+
+  uint32_t base;
+
+  __device__ uint32_t chunk_address(int row, int chunk) const { return base + row * 128 + ((chunk ^ row % 8) << 4); }
+};
+
+// Where this lane points ldmatrix.x4 for the 16x16 block at (row, 16 * block).
+
+// As A operand, or transposed as B operand stored [depth][column] whose column halves are words {0,1} and {2,3}.
+template <typename AnyTile>
+__device__ uint32_t rows_first(AnyTile tile, int row, int block) {
+  return tile.chunk_address(row + lane_id() % 16, 2 * block + lane_id() / 16);
+}
+
+// As B operand stored [column][depth], its column halves in words {0,1} and {2,3}.
+template <typename AnyTile>
+__device__ uint32_t depth_first(AnyTile tile, int row, int block) {
+  return tile.chunk_address(row + lane_id() % 8 + lane_id() / 16 * 8, 2 * block + lane_id() / 8 % 2);
+}
+
+}  // namespace quest::kernels::cuda

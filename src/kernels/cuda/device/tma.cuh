@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace quest::kernels::cuda {
+
+// The bulk tensor copy engine: [rows][64] boxes between global tensors of shape [heads][length][64] and swizzled tiles.
+
+__device__ inline void initialize_barrier(uint32_t barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+
+__device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void expect_bytes(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ inline void wait_barrier(uint32_t barrier, int parity) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again; }" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ inline void load_box(uint32_t tile, const CUtensorMap& map, int first_row, int head, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {0, %2, %3}], "
+      "[%4];" ::"r"(tile),
+      "l"(&map), "r"(first_row), "r"(head), "r"(barrier)
+      : "memory");
+}
+
+// Rows past the end of the tensor are left out by the engine.
+__device__ inline void store_box(const CUtensorMap& map, int first_row, int head, uint32_t tile) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {0, %1, %2}], [%3];" ::"l"(&map),
+               "r"(first_row), "r"(head), "r"(tile)
+               : "memory");
+}
+
+__device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+__device__ inline void wait_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+// Ordinary accesses to shared memory and those of the copy engine or wgmma, on the two sides of a barrier.
+__device__ inline void order_with_engines() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+}  // namespace quest::kernels::cuda

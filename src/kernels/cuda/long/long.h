@@ -1,0 +1,18 @@
+#pragma once
+
+// Hopper kernels for long sequences: the copy engine feeds tiles of unit keys and values to warpgroups that own rows.
+
+#include <cstdint>
+
+#include "kernels/cuda/prepare.h"
+
+namespace quest::kernels::cuda::long_sequence {
+
+cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
+
+// Beyond what prepare() needs, in floats.
+std::int64_t backward_workspace(const AttentionProblem& problem);
+cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
+                     const BackwardArguments& arguments, float* workspace, const Launch& launch);
+
+}  // namespace quest::kernels::cuda::long_sequence

@@ -1,0 +1,19 @@
+#pragma once
+
+// Tiled kernels over mma.sync: every option, every type, head dimensions up to 256, compute capability 8.0 and newer.
+
+#include <cstdint>
+
+#include "kernels/cuda/prepare.h"
+
+namespace quest::kernels::cuda::portable {
+
+cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
+
+// Beyond what prepare() needs, in floats.
+std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient);
+// `original` is the problem before preparation: the epilogues lead the gradients back through gain and normalisation.
+cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
+                     const BackwardArguments& arguments, float* workspace, const Launch& launch);
+
+}  // namespace quest::kernels::cuda::portable

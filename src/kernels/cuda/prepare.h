@@ -1,0 +1,25 @@
+#pragma once
+
+// From queries and keys as given to those a tiled kernel multiplies: normalised, times gain and scale, rounded to the
+// storage type. Plain rows (no normalisation, no gain) are left where they are.
+
+#include <cstdint>
+
+#include "kernels/attention_problem.h"
+#include "kernels/cuda/launch.h"
+
+namespace quest::kernels::cuda {
+
+// The problem that remains: normalize_q, normalize_k and gain are off, q and k point to prepared rows (dense
+// [B, H, N, D] of the storage type) where they had to be rewritten, `scale` is what is still to be multiplied in.
+struct PreparedProblem {
+  AttentionProblem problem;
+  const float* query_reciprocals = nullptr;  // 1/‖q‖ [B, H, Nq] dense, where queries are normalised; 0 for a zero row
+  const float* key_reciprocals = nullptr;    // 1/‖k‖ [B, Hk, Nk] dense, where keys are normalised; 0 for a zero row
+};
+
+std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats
+// Queues the kernels that fill the workspace and describes the result.
+cudaError_t prepare(const AttentionProblem& problem, float* workspace, const Launch& launch, PreparedProblem& result);
+
+}  // namespace quest::kernels::cuda

@@ -1,0 +1,219 @@
+#pragma once
+
+#include "kernels/cuda/device/tile.cuh"
+#include "kernels/cuda/short/problem.cuh"
+
+namespace quest::kernels::cuda {
+
+// Every quad owns the same rows in every tile, so what it copies it may also transform before the first barrier.
+template <int kWarps>
+__device__ int owned_row(int step) {
+  return step * kWarps * 8 + warp_id() * 8 + lane_row();
+}
+
+template <int kRows, int kWarps>
+inline constexpr int kOwnedSteps = (kRows + kWarps * 8 - 1) / (kWarps * 8);
+
+// Which tile of rows a warp takes in a turn: from both ends alternately, so that causal work is even.
+template <int kWarps>
+__device__ int alternating_tile(int turn) {
+  return turn * kWarps + (turn % 2 == 0 ? warp_id() : kWarps - 1 - warp_id());
+}
+
+__device__ inline void copy_chunk_async(uint32_t destination, const void* source, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(valid ? 16 : 0));
+}
+
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;"); }
+
+template <int kPending>
+__device__ inline void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+__device__ inline uint4 load_shared(uint32_t address) {
+  uint4 x;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(address));
+  return x;
+}
+
+__device__ inline void store_shared(uint32_t address, uint4 x) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+}
+
+__device__ inline void store_shared(uint32_t address, float x) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+}
+
+__device__ inline float load_shared_float(uint32_t address) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
+  return x;
+}
+
+__device__ inline float2 load_shared_float2(uint32_t address) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
+  return x;
+}
+
+// Rows from length up to the next multiple of 16 become zero.
+template <int kWarps, int D, int kRows>
+__device__ void copy_rows_async(Tile<D, kRows> tile, const __nv_bfloat16* source, int length) {
+  const int rows = round_up(length, 16);
+  const int chunk = lane_id() % 4;
+  const uint32_t destination = tile.chunk_address(owned_row<kWarps>(0), chunk);
+  source += owned_row<kWarps>(0) * D + chunk * 8;
+#pragma unroll
+  for (int step = 0; step < kOwnedSteps<kRows, kWarps>; ++step) {
+    const int row = owned_row<kWarps>(step);
+    if (row >= rows) continue;
+    const __nv_bfloat16* data = row < length ? source + step * kWarps * 8 * D : source;
+#pragma unroll
+    for (int i = 0; i < tile.kChunks; i += 4) {
+      if (i + chunk < tile.kChunks) {
+        copy_chunk_async(destination + step * kWarps * 128 + i * tile.kColumnStride, data + i * 8, row < length);
+      }
+    }
+  }
+}
+
+struct KeyScale {
+  float power;       // exact power of two that brings the largest element near one; 1 for ordinary keys
+  float reciprocal;  // 1 / |k * power|, or 0 for a zero key
+};
+
+template <int kWords>
+__device__ float sum_of_squares(const uint32_t (&words)[kWords], float power) {
+  float squares = 0;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    const float low = low_half(words[i]) * power;
+    const float high = high_half(words[i]) * power;
+    squares = fmaf(low, low, fmaf(high, high, squares));
+  }
+  return quad_sum(squares);
+}
+
+template <int kWords>
+__device__ float power_near_one(const uint32_t (&words)[kWords]) {
+  float largest = 0;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) {
+    largest = fmaxf(largest, fmaxf(fabsf(low_half(words[i])), fabsf(high_half(words[i]))));
+  }
+  const int exponent = (__float_as_int(quad_max(largest)) >> 23) - 127;
+  return __int_as_float((127 - max(-126, min(126, exponent))) << 23);
+}
+
+template <int kWords>
+__device__ KeyScale key_scale_unconditionally(const uint32_t (&words)[kWords]) {
+  const float power = power_near_one(words);
+  const float squares = sum_of_squares(words, power);
+  return {power, squares > 0 ? reciprocal_root(squares) : 0.0f};
+}
+
+// Squares of ordinary keys neither overflow nor lose bits; the warp rescales only when one of its keys is extreme.
+template <int kWords>
+__device__ KeyScale key_scale(const uint32_t (&words)[kWords]) {
+  float power = 1;
+  float squares = sum_of_squares(words, power);
+  if (!__all_sync(0xffffffffu, squares > 1e-24f && squares < 1e24f)) {
+    power = power_near_one(words);
+    squares = sum_of_squares(words, power);
+  }
+  return {power, squares > 0 ? reciprocal_root(squares) : 0.0f};
+}
+
+template <int kWords>
+__device__ void scale_words(uint32_t (&words)[kWords], float power, float factor) {
+  if (power != 1) {
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) words[i] = pack(low_half(words[i]) * power, high_half(words[i]) * power);
+  }
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) words[i] = pack(low_half(words[i]) * factor, high_half(words[i]) * factor);
+}
+
+// Replaces this quad's own rows by log2(e) k / |k|, so that scores come out ready for exp2; hands 1 / |k| to keep.
+template <int kWarps, typename AnyTile, typename Keep>
+__device__ void normalize_owned_keys(AnyTile keys, int length, Keep keep) {
+  constexpr int kPerLane = (AnyTile::kChunks + 3) / 4;
+  const int first = lane_id() % 4;
+#pragma unroll
+  for (int step = 0; step < kOwnedSteps<AnyTile::kRows, kWarps>; ++step) {
+    const int row = owned_row<kWarps>(step);
+    uint32_t words[kPerLane * 4];
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+      const bool valid = row < length && first + 4 * i < keys.kChunks;
+      const uint4 x = valid ? load_shared(keys.chunk_address(row, first + 4 * i)) : uint4{0, 0, 0, 0};
+      words[4 * i] = x.x;
+      words[4 * i + 1] = x.y;
+      words[4 * i + 2] = x.z;
+      words[4 * i + 3] = x.w;
+    }
+    if (!__any_sync(0xffffffffu, row < length)) continue;
+    const KeyScale scale = key_scale(words);
+    scale_words(words, scale.power, scale.reciprocal * kLog2E);
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+      if (row < length && first + 4 * i < keys.kChunks) {
+        store_shared(keys.chunk_address(row, first + 4 * i),
+                     {words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]});
+      }
+    }
+    if (row < length && first == 0) keep(row, scale.reciprocal * scale.power);
+  }
+}
+
+// 16 rows on their way from global memory to A operands; rows at or beyond length become zero. Splitting the fetch from
+// the rearrangement lets the loads fly while something else is computed.
+template <int D>
+struct RowFetch {
+  static constexpr int kGroups = D / 32;
+  static constexpr bool kRest = D % 32 == 16;
+  uint4 groups[2][kGroups > 0 ? kGroups : 1];
+  uint32_t rest[2][2];
+
+  __device__ void start(const __nv_bfloat16* source, int first_row, int length) {
+    const int t = lane_id() % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + half * 8 + lane_row();
+      const bool valid = row < length;
+      const __nv_bfloat16* data = source + (valid ? row : 0) * D;
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        const auto* chunk = reinterpret_cast<const uint4*>(data + group * 32 + t * 8);
+        groups[half][group] = valid ? *chunk : uint4{0, 0, 0, 0};
+      }
+      if constexpr (kRest) {
+        const auto* words = reinterpret_cast<const uint32_t*>(data + D - 16 + 2 * t);
+        rest[half][0] = valid ? words[0] : 0;
+        rest[half][1] = valid ? words[4] : 0;
+      }
+    }
+  }
+
+  __device__ void finish(Fragment (&rows)[D / 16]) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int group = 0; group < kGroups; ++group) {
+        const uint4 chunk = groups[half][group];
+        uint32_t words[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+        transpose_quad(words);
+#pragma unroll
+        for (int word = 0; word < 4; ++word) rows[2 * group + word / 2].x[half + 2 * (word % 2)] = words[word];
+      }
+      if constexpr (kRest) {
+        rows[D / 16 - 1].x[half] = rest[half][0];
+        rows[D / 16 - 1].x[half + 2] = rest[half][1];
+      }
+    }
+  }
+};
+
+}  // namespace quest::kernels::cuda

@@ -1,0 +1,240 @@
+#pragma once
+
+#include "kernels/cuda/short/backward_head.cuh"
+#include "kernels/cuda/short/epilogue.cuh"
+#include "kernels/cuda/short/mask.cuh"
+#include "kernels/cuda/short/softmax.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
+#include "kernels/cuda/short/wide_pipeline.cuh"
+
+namespace quest::kernels::cuda {
+
+struct WideBackwardProblem {
+  CUtensorMap q;  // boxes of all rows
+  CUtensorMap k;
+  CUtensorMap v;
+  CUtensorMap grad_out;
+  CUtensorMap grad_k;  // boxes of 64 rows
+  CUtensorMap grad_v;
+  const __nv_bfloat16* out;
+  const float* lse;
+  __nv_bfloat16* grad_q;
+  int heads;
+  int length;
+};
+
+using WideHead = Head<WideTile>;
+
+struct WideBackwardStage {
+  static constexpr int kLoadedBytes = 4 * WideTile::kBytes;
+  static constexpr int kBytes = round_up(WideHead::kBytes, 1024);
+};
+
+// The same two passes as short_backward with 64 rows per warpgroup. Rows past the end read whatever lies behind; rows
+// of a product do not mix, and those are never stored. Warps without a valid row take part in the products and skip
+// everything else.
+
+template <int kColumns>
+__device__ void start_products(Accumulator (&acc)[kColumns / 8], WideTile rows, int first_row, WideTile columns,
+                               int first_column) {
+#pragma unroll
+  for (int depth = 0; depth < 4; ++depth) {
+    multiply_shared(acc, sum_over_columns(rows, first_row, depth), sum_over_columns(columns, first_column, depth),
+                    depth > 0);
+  }
+}
+
+template <int kCount>
+__device__ void start_weighted_rows(Accumulator (&acc)[8], const Fragment (&weights)[(kCount + 15) / 16], WideTile rows,
+                                    int first_row) {
+#pragma unroll
+  for (int block = 0; block < (kCount + 15) / 16; ++block) {
+    multiply_register(acc, weights[block], sum_over_rows(rows, first_row + 16 * block));
+  }
+}
+
+// From scores and grad_out . v to weights and score gradients.
+__device__ inline void weigh_gradient(Accumulator& scores, Accumulator& grads, Accumulator negative_lse,
+                                      Accumulator negative_delta) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    scores.x[i] = exp2_fast(scores.x[i] + negative_lse.x[i]);
+    grads.x[i] = (grads.x[i] + negative_delta.x[i]) * scores.x[i];
+  }
+}
+
+struct WideKeyGradients {
+  const WideHead& head;
+  int group_row;
+  int first_row;  // of this warp
+  Accumulator key_acc[8] = {};
+  Accumulator value_acc[8] = {};
+
+  template <int kQueries>
+  __device__ void add_queries(int first_query) {
+    Accumulator scores[kQueries / 8];
+    Accumulator grads[kQueries / 8];
+    open_products();
+    start_products<kQueries>(scores, head.keys, group_row, head.queries, first_query);
+    start_products<kQueries>(grads, head.values, group_row, head.grads, first_query);
+    commit_products();
+    wait_products();
+    if (first_row < head.length) weigh_queries<kQueries>(scores, grads, first_query);
+    Fragment weights[(kQueries + 15) / 16];
+    Fragment score_grads[(kQueries + 15) / 16];
+    pack_all<kQueries>(weights, scores);
+    pack_all<kQueries>(score_grads, grads);
+    open_products();
+    start_weighted_rows<kQueries>(value_acc, weights, head.grads, first_query);
+    start_weighted_rows<kQueries>(key_acc, score_grads, head.queries, first_query);
+    commit_products();
+    wait_products();
+  }
+
+  template <int kQueries>
+  __device__ void weigh_queries(Accumulator (&scores)[kQueries / 8], Accumulator (&grads)[kQueries / 8],
+                                int first_query) {
+#pragma unroll
+    for (int block = 0; block < kQueries / 8; ++block) {
+      const int column = first_query + 8 * block + lane_column();
+      const float2 lse = load_shared_float2(head.negative_lse + column * 4);
+      const float2 delta = load_shared_float2(head.negative_delta + column * 4);
+      weigh_gradient(scores[block], grads[block], {lse.x, lse.y, lse.x, lse.y}, {delta.x, delta.y, delta.x, delta.y});
+    }
+  }
+
+  __device__ void visit_queries() {
+    int first_query = 0;
+#pragma unroll 1
+    for (; first_query + 16 < head.length; first_query += 32) add_queries<32>(first_query);
+    if (first_query < head.length) add_queries<16>(first_query);
+  }
+
+  // The gradients take the place of the keys and values they belong to.
+  __device__ void stage() {
+    if (first_row >= head.length) return;
+    const float one[2] = {1, 1};
+    stage_rows(head.values, value_acc, one, first_row);
+    Fragment key[4];
+#pragma unroll
+    for (int depth = 0; depth < 4; ++depth) key[depth] = load_matrix(rows_first(head.keys, first_row, depth));
+    project_off_keys(key_acc, key);
+    const uint32_t norms = head.reciprocal_norm + (first_row + lane_row()) * 4;
+    const float norm[2] = {load_shared_float(norms), load_shared_float(norms + 32)};
+    stage_rows(head.keys, key_acc, norm, first_row);
+  }
+};
+
+struct WideQueryGradients {
+  const WideHead& head;
+  int group_row;
+  int first_row;  // of this warp
+  RowPair lse = {};
+  RowPair delta = {};
+  Accumulator acc[8] = {};
+
+  template <int kKeys>
+  __device__ void add_keys(int first_key) {
+    Accumulator scores[kKeys / 8];
+    Accumulator grads[kKeys / 8];
+    open_products();
+    start_products<kKeys>(scores, head.queries, group_row, head.keys, first_key);
+    start_products<kKeys>(grads, head.grads, group_row, head.values, first_key);
+    commit_products();
+    wait_products();
+    if (first_row < head.length) weigh_keys<kKeys>(scores, grads, first_key);
+    Fragment score_grads[(kKeys + 15) / 16];
+    pack_all<kKeys>(score_grads, grads);
+    open_products();
+    start_weighted_rows<kKeys>(acc, score_grads, head.keys, first_key);
+    commit_products();
+    wait_products();
+  }
+
+  template <int kKeys>
+  __device__ void weigh_keys(Accumulator (&scores)[kKeys / 8], Accumulator (&grads)[kKeys / 8], int first_key) {
+    mask_padding(scores, first_key, head.length);
+#pragma unroll
+    for (int block = 0; block < kKeys / 8; ++block) {
+      weigh_gradient(scores[block], grads[block], {lse.x[0], lse.x[0], lse.x[1], lse.x[1]},
+                     {delta.x[0], delta.x[0], delta.x[1], delta.x[1]});
+    }
+  }
+
+  __device__ void run(__nv_bfloat16* grad_q) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const uint32_t row = (first_row + lane_row() + 8 * half) * 4;
+      lse.x[half] = load_shared_float(head.negative_lse + row);
+      delta.x[half] = load_shared_float(head.negative_delta + row);
+    }
+    int first_key = 0;
+#pragma unroll 1
+    for (; first_key + 56 < head.length; first_key += 48) add_keys<48>(first_key);
+    const int rest = head.length - first_key;
+    if (rest > 48) {
+      add_keys<56>(first_key);
+    } else if (rest > 16) {
+      add_keys<48>(first_key);
+    } else {
+      add_keys<16>(first_key);
+    }
+    const float ln2[2] = {kLn2, kLn2};
+    if (first_row < head.length) store_rows(grad_q, acc, ln2, first_row, head.length);
+  }
+};
+
+// After the pass over queries only the tile's own group reads its keys and values, so their gradients leave through
+// their place.
+__device__ inline void store_key_tile(WideKeyGradients& gradients, const WideBackwardProblem& problem, int index,
+                                      int group) {
+  synchronize_group(group);
+  gradients.stage();
+  order_with_engines();
+  synchronize_group(group);
+  if (threadIdx.x % 128 == 0) {
+    const int row = group * kGroupRows;
+    store_box(problem.grad_k, row, index, gradients.head.keys.base + row * 128);
+    store_box(problem.grad_v, row, index, gradients.head.values.base + row * 128);
+    commit_stores();
+  }
+}
+
+__global__ void __launch_bounds__(kWideThreads, 1) wide_backward(const __grid_constant__ WideBackwardProblem problem) {
+  extern __shared__ unsigned char shared[];
+  __shared__ uint64_t barrier_memory[2];
+  const Pipeline<WideBackwardStage> pipeline(shared, barrier_memory);
+  const int length = problem.length;
+  const int group = group_id();
+  OwnedRows<kWideWarps, WideTile> out;
+  const auto load_out = [&](int head) {
+    out.load(problem.out + int64_t{head} * length * 64, problem.lse + int64_t{head} * length, length);
+  };
+  const auto load = [&](uint32_t base, int head, uint32_t barrier) {
+    const WideHead target(base, length);
+    load_box(target.keys.base, problem.k, 0, head, barrier);
+    load_box(target.grads.base, problem.grad_out, 0, head, barrier);
+    load_box(target.queries.base, problem.q, 0, head, barrier);
+    load_box(target.values.base, problem.v, 0, head, barrier);
+  };
+  const auto compute = [&](uint32_t base, int index, auto prefetch) {
+    const WideHead head(base, length);
+    prepare_head(head, out);
+    order_with_engines();
+    wait_stores_read();
+    __syncthreads();
+    prefetch();
+    const int group_row = group * kGroupRows;
+    WideQueryGradients{head, group_row, warp_id() * 16}.run(problem.grad_q + int64_t{index} * length * 64);
+    __syncthreads();
+    WideKeyGradients gradients{head, group_row, warp_id() * 16};
+    gradients.visit_queries();
+    load_out(min(index + static_cast<int>(gridDim.x), problem.heads - 1));
+    store_key_tile(gradients, problem, index, group);
+  };
+  load_out(blockIdx.x);
+  pipeline.run(problem.heads, load, compute);
+  wait_stores_read();
+}
+
+}  // namespace quest::kernels::cuda

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "kernels/cuda/device/tile.cuh"
+#include "kernels/cuda/device/tma.cuh"
+
+namespace quest::kernels::cuda {
+
+// A block of four warpgroups, one per tile of 64 rows, stays on its multiprocessor and works through the heads
+// blockIdx.x, blockIdx.x + gridDim.x, ...: while it computes on one stage of shared memory, the copy engine fills the
+// other with the next head.
+inline constexpr int kWideRows = 208;
+inline constexpr int kGroupRows = 64;
+inline constexpr int kWideGroups = 4;
+inline constexpr int kWideWarps = kWideGroups * 4;
+inline constexpr int kWideThreads = kWideWarps * 32;
+
+using WideTile = SwizzledTile<kWideRows>;
+
+// The last group may read rows this far past the last tile in shared memory.
+inline constexpr int kOverread = (kWideGroups * kGroupRows - kWideRows) * 128;
+
+__device__ inline int group_id() { return __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); }
+
+__device__ inline void synchronize_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
+
+template <typename Stage>
+struct Pipeline {
+  static constexpr int kAlignment = 1024;
+  static constexpr int kBytes = kAlignment + 2 * Stage::kBytes + kOverread;
+
+  uint32_t base;
+  uint32_t barriers;
+
+  __device__ Pipeline(unsigned char* shared, uint64_t (&barrier_memory)[2]) {
+    base = (static_cast<uint32_t>(__cvta_generic_to_shared(shared)) + kAlignment - 1) / kAlignment * kAlignment;
+    barriers = static_cast<uint32_t>(__cvta_generic_to_shared(barrier_memory));
+    if (threadIdx.x == 0) {
+      initialize_barrier(barriers);
+      initialize_barrier(barriers + 8);
+      publish_barriers();
+    }
+    __syncthreads();
+  }
+
+  // load(stage base, head, barrier) starts Stage::kLoadedBytes of copies. compute(stage base, head, prefetch) calls
+  // prefetch, which starts the loads of the next head, after a block-wide barrier that ends all use of the other stage.
+  template <typename Load, typename Compute>
+  __device__ void run(int heads, Load load, Compute compute) const {
+    const auto start = [&](int head, int stage) {
+      if (threadIdx.x != 0 || head >= heads) return;
+      order_with_engines();
+      expect_bytes(barriers + 8 * stage, Stage::kLoadedBytes);
+      load(base + stage * Stage::kBytes, head, barriers + 8 * stage);
+    };
+    int head = blockIdx.x;
+    start(head, 0);
+    for (int turn = 0; head < heads; ++turn, head += gridDim.x) {
+      const int stage = turn % 2;
+      wait_barrier(barriers + 8 * stage, turn / 2 % 2);
+      compute(base + stage * Stage::kBytes, head, [&] { start(head + gridDim.x, stage ^ 1); });
+    }
+  }
+};
+
+}  // namespace quest::kernels::cuda
