@@ -1,6 +1,6 @@
 #pragma once
 
-// What differs between the two 16-bit types: how a pair is packed and unpacked.
+// What differs between the two 16-bit types: how a pair is packed and unpacked, and what instructions call it.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,6 +14,9 @@ struct Element;
 
 template <>
 struct Element<__nv_bfloat16> {
+  static constexpr char kName[] = ".bf16";
+  static constexpr uint32_t kOnes = 0x3f803f80;
+
   __device__ static uint32_t pack(float low, float high) {
     uint32_t packed;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
@@ -25,6 +28,9 @@ struct Element<__nv_bfloat16> {
 
 template <>
 struct Element<__half> {
+  static constexpr char kName[] = ".f16";
+  static constexpr uint32_t kOnes = 0x3c003c00;
+
   __device__ static uint32_t pack(float low, float high) {
     uint32_t packed;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));

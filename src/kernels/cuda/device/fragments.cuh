@@ -1,12 +1,11 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
+#include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/numbers.cuh"
 
 namespace quest::kernels::cuda {
 
-// One warp's 16x16 bfloat16 operand of mma.m16n8k16, in the order of the A operand:
+// One warp's 16x16 operand, of a 16-bit type, of mma.m16n8k16, in the order of the A operand:
 // [0] rows 0-7 depth 0-7, [1] rows 8-15 depth 0-7, [2] rows 0-7 depth 8-15, [3] rows 8-15 depth 8-15.
 struct Fragment {
   uint32_t x[4];
@@ -22,18 +21,19 @@ __device__ inline int warp_id() { return threadIdx.x / 32; }
 __device__ inline int lane_row() { return lane_id() / 4; }
 __device__ inline int lane_column() { return lane_id() % 4 * 2; }
 
-__device__ inline void multiply_add(Accumulator& c, const Fragment& a, uint32_t b0, uint32_t b1) {
+template <typename T = __nv_bfloat16>
+__device__ void multiply_add(Accumulator& c, const Fragment& a, uint32_t b0, uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32%10%10.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
-      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1));
+      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1), "C"(Element<T>::kName));
 }
 
 // Adds the row sums of a to every column of c: a product with ones, which costs no addition and no shuffle. Not for use
 // beside wgmma, whose queue it would wait for.
-__device__ inline void add_row_sums(Accumulator& c, const Fragment& a) {
-  constexpr uint32_t kOnes = 0x3f803f80;
-  multiply_add(c, a, kOnes, kOnes);
+template <typename T = __nv_bfloat16>
+__device__ void add_row_sums(Accumulator& c, const Fragment& a) {
+  multiply_add<T>(c, a, Element<T>::kOnes, Element<T>::kOnes);
 }
 
 __device__ inline Fragment load_matrix(uint32_t address) {
@@ -64,19 +64,26 @@ __device__ inline float exp2_fast(float x) {
   return y;
 }
 
-__device__ inline uint32_t pack(float low, float high) {
-  uint32_t packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
+template <typename T = __nv_bfloat16>
+__device__ uint32_t pack(float low, float high) {
+  return Element<T>::pack(low, high);
 }
 
-__device__ inline float low_half(uint32_t packed) { return __uint_as_float(packed << 16); }
-__device__ inline float high_half(uint32_t packed) { return __uint_as_float(packed & 0xffff0000u); }
+template <typename T = __nv_bfloat16>
+__device__ float low_half(uint32_t packed) {
+  return Element<T>::low(packed);
+}
+
+template <typename T = __nv_bfloat16>
+__device__ float high_half(uint32_t packed) {
+  return Element<T>::high(packed);
+}
 
 // Two neighbouring 16x8 accumulators have exactly the register layout of one 16x16 A operand.
-__device__ inline Fragment pack(const Accumulator& left, const Accumulator& right) {
-  return {{pack(left.x[0], left.x[1]), pack(left.x[2], left.x[3]), pack(right.x[0], right.x[1]),
-           pack(right.x[2], right.x[3])}};
+template <typename T = __nv_bfloat16>
+__device__ Fragment pack(const Accumulator& left, const Accumulator& right) {
+  return {{pack<T>(left.x[0], left.x[1]), pack<T>(left.x[2], left.x[3]), pack<T>(right.x[0], right.x[1]),
+           pack<T>(right.x[2], right.x[3])}};
 }
 
 __device__ inline float quad_sum(float x) {
@@ -89,8 +96,9 @@ __device__ inline float quad_max(float x) {
   return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
 }
 
-__device__ inline float dot_pair(uint32_t a, uint32_t b, float sum) {
-  return fmaf(low_half(a), low_half(b), fmaf(high_half(a), high_half(b), sum));
+template <typename T = __nv_bfloat16>
+__device__ float dot_pair(uint32_t a, uint32_t b, float sum) {
+  return fmaf(low_half<T>(a), low_half<T>(b), fmaf(high_half<T>(a), high_half<T>(b), sum));
 }
 
 __device__ inline float reciprocal_fast(float x) {
@@ -105,9 +113,10 @@ __device__ inline float reciprocal_root(float x) {
   return y;
 }
 
-// Squares of both halves added to packed sums, all in bfloat16.
-__device__ inline uint32_t add_squares_coarsely(uint32_t sums, uint32_t packed) {
-  asm("fma.rn.bf16x2 %0, %1, %1, %0;" : "+r"(sums) : "r"(packed));
+// Squares of both halves added to packed sums, all in the 16-bit type.
+template <typename T = __nv_bfloat16>
+__device__ uint32_t add_squares_coarsely(uint32_t sums, uint32_t packed) {
+  asm("fma.rn%2x2 %0, %1, %1, %0;" : "+r"(sums) : "r"(packed), "C"(Element<T>::kName));
   return sums;
 }
 
