@@ -22,4 +22,8 @@ std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats
 // Queues the kernels that fill the workspace and describes the result.
 cudaError_t prepare(const AttentionProblem& problem, float* workspace, const Launch& launch, PreparedProblem& result);
 
+// ‖q‖ [B, H, Nq] and ‖k‖ [B, Hk, Nk] of the rows as given; 0 for keys that the lengths declare absent.
+cudaError_t query_norms(const AttentionProblem& problem, float* norms, const Launch& launch);
+cudaError_t key_norms(const AttentionProblem& problem, float* norms, const Launch& launch);
+
 }  // namespace quest::kernels::cuda
