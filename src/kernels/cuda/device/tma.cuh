@@ -12,6 +12,14 @@ __device__ inline void initialize_barrier(uint32_t barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
 }
 
+__device__ inline void initialize_barrier(uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ inline void arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ inline void expect_bytes(uint32_t barrier, int bytes) {
@@ -33,6 +41,20 @@ __device__ inline void load_box(uint32_t tile, const CUtensorMap& map, int first
       "[%4];" ::"r"(tile),
       "l"(&map), "r"(first_row), "r"(head), "r"(barrier)
       : "memory");
+}
+
+// The same for tensors (batch, head, row, column); what lies past an end arrives as zeros.
+__device__ inline void load_box(uint32_t tile, const CUtensorMap& map, int first_column, int first_row, int head,
+                                int batch, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(tile),
+      "l"(&map), "r"(first_column), "r"(first_row), "r"(head), "r"(batch), "r"(barrier)
+      : "memory");
+}
+
+__device__ inline void prefetch_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
 // Rows past the end of the tensor are left out by the engine.
