@@ -10,6 +10,9 @@
 
 namespace quest::kernels::cuda {
 
+// Of queries, keys and values.
+inline constexpr std::int64_t kLargestDim = 256;
+
 enum class Engine {
   short_sequence,  // a block owns a whole head in shared memory; Hopper, plain QUEST
   long_sequence,   // warp-specialised wgmma over tiles; Hopper, plain QUEST
