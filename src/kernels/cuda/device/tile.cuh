@@ -4,14 +4,15 @@
 
 namespace quest::kernels::cuda {
 
-// A [kRows][D] bfloat16 matrix in shared memory, stored as columns of 16-byte chunks: eight rows of one chunk column
-// are 128 contiguous bytes, the 8x8 core matrix that ldmatrix and (without swizzle) wgmma both read without bank
+// A [kRows][D] matrix of a 16-bit type in shared memory, stored as columns of 16-byte chunks: eight rows of one chunk
+// column are 128 contiguous bytes, the 8x8 core matrix that ldmatrix and (without swizzle) wgmma both read without bank
 // conflicts. Columns are 32 bytes apart modulo 128, so that storing two rows by four chunks is free of conflicts too.
 template <int D, int kRowCount>
 struct Tile {
   static constexpr int kDim = D;
   static constexpr int kRows = kRowCount;
   static constexpr int kChunks = D / 8;
+  static constexpr int kRowBytes = 16;
   static constexpr int kColumnStride = kRows * 16 + 32;
   static constexpr int kBytes = kChunks * kColumnStride;
 
@@ -27,25 +28,43 @@ struct SwizzledTile {
   static constexpr int kDim = 64;
   static constexpr int kRows = kRowCount;
   static constexpr int kChunks = 8;
-  static constexpr int kBytes = kRows * 128;
+  static constexpr int kRowBytes = 128;
+  static constexpr int kBytes = kRows * kRowBytes;
 
   uint32_t base;
 
   __device__ uint32_t chunk_address(int row, int chunk) const { return base + row * 128 + ((chunk ^ row % 8) << 4); }
 };
 
-// Where this lane points ldmatrix.x4 for the 16x16 block at (row, 16 * block).
+// Any number of rows of D columns, one after the other; chunks are permuted within a row so that ldmatrix finds eight
+// rows of one chunk column in different banks.
+template <int D>
+struct RowTile {
+  static constexpr int kDim = D;
+  static constexpr int kChunks = D / 8;
+  static constexpr int kRowBytes = 2 * D;
+  static constexpr int kPermuted = kChunks % 8 == 0 ? 8 : kChunks % 4 == 0 ? 4 : 2;  // neighbours that change places
+
+  uint32_t base;
+
+  __device__ uint32_t chunk_address(int row, int chunk) const {
+    return base + row * kRowBytes + ((chunk ^ row * kPermuted / 8 % kPermuted) << 4);
+  }
+};
+
+// Where this lane points ldmatrix.x4 for the 16x16 block at (row, 16 * block); row is a multiple of 8.
 
 // As A operand, or transposed as B operand stored [depth][column] whose column halves are words {0,1} and {2,3}.
 template <typename AnyTile>
 __device__ uint32_t rows_first(AnyTile tile, int row, int block) {
-  return tile.chunk_address(row + lane_id() % 16, 2 * block + lane_id() / 16);
+  return tile.chunk_address(lane_id() % 16, 2 * block + lane_id() / 16) + row * AnyTile::kRowBytes;
 }
 
 // As B operand stored [column][depth], its column halves in words {0,1} and {2,3}.
 template <typename AnyTile>
 __device__ uint32_t depth_first(AnyTile tile, int row, int block) {
-  return tile.chunk_address(row + lane_id() % 8 + lane_id() / 16 * 8, 2 * block + lane_id() / 8 % 2);
+  return tile.chunk_address(lane_id() % 8 + lane_id() / 16 * 8, 2 * block + lane_id() / 8 % 2) +
+         row * AnyTile::kRowBytes;
 }
 
 }  // namespace quest::kernels::cuda
