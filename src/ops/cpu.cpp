@@ -1,16 +1,14 @@
 // The operators on the CPU: kernels over torch's threads.
 
-#include <torch/csrc/stable/ops.h>
-
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <vector>
 
 #include "kernels/cpu/attention.h"
-#include "ops/operators.h"
+#include "ops/device_operators.h"
 #include "ops/parallel.h"
 
-namespace quest::ops::cpu {
+namespace quest::ops {
 namespace {
 
 namespace kernel = kernels::cpu;
@@ -18,145 +16,76 @@ namespace kernel = kernels::cpu;
 // A backward pass recomputes the logits and forms four more products of the same size.
 constexpr double kBackwardToForward = 2.5;
 
-float* floats(const Tensor& tensor) { return static_cast<float*>(tensor.mutable_data_ptr()); }
+struct CpuDevice {
+  explicit CpuDevice(const Tensor& /*like*/) {}
 
-const float* const_floats(const Tensor& tensor) { return static_cast<const float*>(tensor.const_data_ptr()); }
+  static std::int64_t forward_workspace(const PreparedProblem& /*prepared*/) { return 0; }
 
-Tensor new_floats(std::int64_t count, const Tensor& like) {
-  return new_tensor(std::array{count}, ScalarType::Float, like);
-}
+  static void forward(const PreparedProblem& prepared, const kernels::ForwardOutputs& outputs) {
+    const auto& problem = prepared.problem();
+    run_tasks(kernel::forward_tasks(problem), prepared.flops(),
+              [&](auto begin, auto end) { kernel::forward(problem, outputs, begin, end); });
+  }
 
-// [heads, dim] as the kernel writes it, summed to the gain's own shape.
-void reduce_gain(const Tensor& per_head_and_dim, std::int64_t heads, std::int64_t dim, const Tensor& grad_gain) {
-  const Sizes shape = sizes_of(grad_gain);
-  const float* source = const_floats(per_head_and_dim);
-  float* target = floats(grad_gain);
-  fill_zero(grad_gain);
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t d = 0; d < dim; ++d) {
-      target[(shape[0] == 1 ? 0 : h) * shape[1] + (shape[1] == 1 ? 0 : d)] += source[h * dim + d];
+  static std::int64_t backward_workspace(const PreparedProblem& prepared, bool gain_grad) {
+    return kernel::backward_workspace(prepared.problem(), gain_grad);
+  }
+
+  static void backward(const PreparedProblem& prepared, const kernels::BackwardArguments& arguments) {
+    const auto& problem = prepared.problem();
+    const double flops = kBackwardToForward * prepared.flops();
+    run_tasks(kernel::backward_tasks(problem), flops,
+              [&](auto begin, auto end) { kernel::backward(problem, arguments, begin, end); });
+    run_tasks(kernel::backward_reduce_tasks(problem, arguments.grad_gain != nullptr), flops,
+              [&](auto begin, auto end) { kernel::backward_reduce(problem, arguments, begin, end); });
+  }
+
+  static void mask_backward(const PreparedProblem& prepared, const kernels::BackwardArguments& arguments,
+                            const kernels::MaskGradient& gradient) {
+    const auto& problem = prepared.problem();
+    run_tasks(kernel::mask_backward_tasks(problem, gradient), prepared.flops(),
+              [&](auto begin, auto end) { kernel::mask_backward(problem, arguments, gradient, begin, end); });
+  }
+
+  static std::int64_t statistics_workspace(const PreparedProblem& /*prepared*/) { return 0; }
+
+  static void statistics(const PreparedProblem& prepared, const kernels::StatisticsOutputs& outputs) {
+    const auto& problem = prepared.problem();
+    run_tasks(kernel::statistics_tasks(problem), prepared.flops(),
+              [&](auto begin, auto end) { kernel::statistics(problem, outputs, begin, end); });
+  }
+
+  static void dropout_factors(float dropout_p, std::uint64_t seed, Sizes sizes, float* factors) {
+    const std::int64_t heads = sizes[1];
+    const std::int64_t matrix = sizes[2] * sizes[3];
+    run_tasks(sizes[0] * heads, static_cast<double>(sizes[0] * heads * matrix), [&](auto begin, auto end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        kernel::dropout_factors(dropout_p, seed, i / heads, i % heads, sizes[2], sizes[3], factors + i * matrix);
+      }
+    });
+  }
+
+  // In one order and in double precision, whatever the number of threads.
+  static Tensor sum_to(const Tensor& matrix, std::int64_t rows, std::int64_t columns) {
+    const Sizes sizes = sizes_of(matrix);
+    if (sizes[0] == rows && sizes[1] == columns) {
+      return matrix;
     }
-  }
-}
-
-// [rows, keys] as the kernel writes it, summed over the keys that share one element of the mask.
-Tensor sum_over_keys(const Tensor& per_key, std::int64_t rows, std::int64_t keys) {
-  Tensor sums = new_floats(rows, per_key);
-  const float* source = const_floats(per_key);
-  float* target = floats(sums);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    double sum = 0.0;
-    for (std::int64_t key = 0; key < keys; ++key) {
-      sum += source[row * keys + key];
+    std::vector<double> sums(static_cast<std::size_t>(rows * columns));
+    const float* source = const_floats(matrix);
+    for (std::int64_t row = 0; row < sizes[0]; ++row) {
+      for (std::int64_t column = 0; column < sizes[1]; ++column) {
+        const std::int64_t target = (rows == 1 ? 0 : row) * columns + (columns == 1 ? 0 : column);
+        sums[static_cast<std::size_t>(target)] += *source++;
+      }
     }
-    target[row] = static_cast<float>(sum);
+    Tensor result = new_tensor(std::array{rows, columns}, ScalarType::Float, matrix);
+    std::transform(sums.begin(), sums.end(), floats(result), [](double sum) { return static_cast<float>(sum); });
+    return result;
   }
-  return sums;
-}
-
-Tensor mask_gradient(const PreparedProblem& prepared, const kernels::BackwardArguments& arguments, const Tensor& mask) {
-  const auto& problem = prepared.problem();
-  const auto shape = mask_shape(mask);
-  const std::int64_t rows = shape[0] * shape[1] * shape[2];
-  Tensor gradient = new_floats(rows * problem.keys, mask);
-  const kernels::MaskGradient target{floats(gradient), shape[0], shape[1], shape[2]};
-  run_tasks(kernel::mask_backward_tasks(problem, target), prepared.flops(),
-            [&](auto begin, auto end) { kernel::mask_backward(problem, arguments, target, begin, end); });
-  if (shape[3] != problem.keys) {
-    gradient = sum_over_keys(gradient, rows, problem.keys);
-  }
-  const Sizes sizes = sizes_of(mask);
-  gradient = torch::stable::view(gradient, {sizes.data(), sizes.size()});
-  return torch::stable::to(gradient, mask.scalar_type());
-}
-
-void zero(const BackwardResult& result) {
-  for (const Tensor* tensor : {&result.grad_q, &result.grad_k, &result.grad_v, &result.grad_gain, &result.grad_mask}) {
-    fill_zero(*tensor);
-  }
-}
+};
 
 }  // namespace
+}  // namespace quest::ops
 
-ForwardResult forward(const Tensor& q, const Tensor& k, const Tensor& v, const CommonArguments& common) {
-  const PreparedProblem prepared(q, k, &v, common);
-  ForwardResult result = new_forward_result(q, k, v, common);
-  if (prepared.is_empty()) {
-    fill_zero(result.out);
-    std::fill_n(floats(result.lse), result.lse.numel(), -std::numeric_limits<float>::infinity());
-    return result;
-  }
-  const auto& problem = prepared.problem();
-  const kernels::ForwardOutputs outputs{view_output(result.out), floats(result.lse)};
-  run_tasks(kernel::forward_tasks(problem), prepared.flops(),
-            [&](auto begin, auto end) { kernel::forward(problem, outputs, begin, end); });
-  return result;
-}
-
-BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& common) {
-  BackwardResult result = new_backward_result(inputs, common);
-  const PreparedProblem prepared(inputs.q, inputs.k, &inputs.v, common);
-  if (prepared.is_empty()) {
-    zero(result);
-    return result;
-  }
-  const auto& problem = prepared.problem();
-  const Tensor out = with_dense_rows(inputs.out);
-  const Tensor grad_out = with_dense_rows(inputs.grad_out);
-  const Tensor lse = inputs.lse.is_contiguous() ? inputs.lse : torch::stable::contiguous(inputs.lse);
-  const Tensor workspace = new_floats(kernel::backward_workspace(problem, inputs.gain_grad), inputs.q);
-  const Tensor gain_sums = inputs.gain_grad ? new_floats(problem.heads * problem.dim, inputs.q) : workspace;
-  const kernels::BackwardArguments arguments{.out = view_input(out),
-                                             .grad_out = view_input(grad_out),
-                                             .lse = const_floats(lse),
-                                             .grad_q = view_output(result.grad_q),
-                                             .grad_k = view_output(result.grad_k),
-                                             .grad_v = view_output(result.grad_v),
-                                             .grad_gain = inputs.gain_grad ? floats(gain_sums) : nullptr,
-                                             .workspace = floats(workspace)};
-  const double flops = kBackwardToForward * prepared.flops();
-  run_tasks(kernel::backward_tasks(problem), flops,
-            [&](auto begin, auto end) { kernel::backward(problem, arguments, begin, end); });
-  run_tasks(kernel::backward_reduce_tasks(problem, inputs.gain_grad), flops,
-            [&](auto begin, auto end) { kernel::backward_reduce(problem, arguments, begin, end); });
-  if (inputs.gain_grad) {
-    reduce_gain(gain_sums, problem.heads, problem.dim, result.grad_gain);
-  }
-  if (inputs.mask_grad && common.mask) {
-    result.grad_mask = mask_gradient(prepared, arguments, *common.mask);
-  }
-  return result;
-}
-
-StatisticsResult statistics(const Tensor& q, const Tensor& k, const Tensor& lse, const CommonArguments& common) {
-  const PreparedProblem prepared(q, k, nullptr, common);
-  StatisticsResult result = new_statistics_result(q, k, lse, common);
-  const Tensor dense_lse = lse.is_contiguous() ? lse : torch::stable::contiguous(lse);
-  const auto& problem = prepared.problem();
-  const kernels::StatisticsOutputs outputs{.lse = const_floats(dense_lse),
-                                           .max_logit = floats(result.max_logit),
-                                           .entropy = floats(result.entropy),
-                                           .q_norm = floats(result.q_norm),
-                                           .k_norm = floats(result.k_norm),
-                                           .key_mass = floats(result.key_mass)};
-  run_tasks(kernel::statistics_tasks(problem), prepared.flops(),
-            [&](auto begin, auto end) { kernel::statistics(problem, outputs, begin, end); });
-  return result;
-}
-
-Tensor dropout_factors(const Tensor& q, std::int64_t keys, double dropout_p, std::int64_t seed) {
-  Tensor factors = new_dropout_factors(q, keys, dropout_p, seed);
-  const Sizes sizes = sizes_of(factors);
-  const std::int64_t heads = sizes[1];
-  const std::int64_t matrix = sizes[2] * keys;
-  float* data = floats(factors);
-  run_tasks(sizes[0] * heads, static_cast<double>(factors.numel()), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      kernel::dropout_factors(static_cast<float>(dropout_p), static_cast<std::uint64_t>(seed), i / heads, i % heads,
-                              sizes[2], keys, data + i * matrix);
-    }
-  });
-  return factors;
-}
-
-}  // namespace quest::ops::cpu
+STABLE_TORCH_LIBRARY_IMPL(quest, CPU, library) { quest::ops::implement<quest::ops::CpuDevice>(library); }

@@ -1,6 +1,6 @@
 #pragma once
 
-// The operators as plain functions, one set per device. Shapes are those of the schemas in register.cpp.
+// What the operators take and return. Shapes are those of the schemas in register.cpp.
 
 #include "ops/problem.h"
 
@@ -46,13 +46,4 @@ struct StatisticsResult {
                                                      const CommonArguments& common);
 [[nodiscard]] Tensor new_dropout_factors(const Tensor& q, std::int64_t keys, double dropout_p, std::int64_t seed);
 
-namespace cpu {
-
-[[nodiscard]] ForwardResult forward(const Tensor& q, const Tensor& k, const Tensor& v, const CommonArguments& common);
-[[nodiscard]] BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& common);
-[[nodiscard]] StatisticsResult statistics(const Tensor& q, const Tensor& k, const Tensor& lse,
-                                          const CommonArguments& common);
-[[nodiscard]] Tensor dropout_factors(const Tensor& q, std::int64_t keys, double dropout_p, std::int64_t seed);
-
-}  // namespace cpu
 }  // namespace quest::ops

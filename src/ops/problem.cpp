@@ -1,5 +1,7 @@
 #include "ops/problem.h"
 
+#include <torch/csrc/stable/ops.h>
+
 #include <algorithm>
 #include <array>
 
@@ -59,38 +61,20 @@ std::array<std::int64_t, kRank> mask_strides(const Tensor& mask) {
   return result;
 }
 
-template <typename Element>
-void copy_strided(const void* source, const std::array<std::int64_t, kRank>& strides,
-                  const std::array<std::int64_t, kRank>& shape, void* target) {
-  const auto* from = static_cast<const Element*>(source);
-  auto* to = static_cast<Element*>(target);
-  for (std::int64_t b = 0; b < shape[0]; ++b) {
-    for (std::int64_t h = 0; h < shape[1]; ++h) {
-      for (std::int64_t row = 0; row < shape[2]; ++row) {
-        const Element* line = from + b * strides[0] + h * strides[1] + row * strides[2];
-        for (std::int64_t key = 0; key < shape[3]; ++key) {
-          *to++ = line[key * strides[3]];
-        }
-      }
-    }
-  }
+// A copy of the mask with one element per key, whatever it was broadcast or strided from.
+Tensor dense_mask(const Tensor& mask, const std::array<std::int64_t, kRank>& shape) {
+  Tensor copy = new_tensor(shape, mask.scalar_type(), mask);
+  return torch::stable::copy_(copy, mask);
 }
 
-// A copy of the mask with one element per key, whatever it was broadcast or strided from.
-Tensor dense_mask(const Tensor& mask, const std::array<std::int64_t, kRank>& strides,
-                  const std::array<std::int64_t, kRank>& shape) {
-  Tensor copy = new_tensor(shape, mask.scalar_type(), mask);
-  switch (mask.element_size()) {
-    case 1:
-      copy_strided<std::uint8_t>(mask.const_data_ptr(), strides, shape, copy.mutable_data_ptr());
-      break;
-    case 2:
-      copy_strided<std::uint16_t>(mask.const_data_ptr(), strides, shape, copy.mutable_data_ptr());
-      break;
-    default:
-      copy_strided<std::uint32_t>(mask.const_data_ptr(), strides, shape, copy.mutable_data_ptr());
-  }
-  return copy;
+Tensor dense_int64(const Tensor& integers) {
+  const bool wide = integers.scalar_type() == ScalarType::Long;
+  const Tensor converted = wide ? integers : torch::stable::to(integers, ScalarType::Long);
+  return converted.is_contiguous() ? converted : torch::stable::contiguous(converted);
+}
+
+std::span<const std::int64_t> values(const Tensor& dense) {
+  return {static_cast<const std::int64_t*>(dense.const_data_ptr()), static_cast<std::size_t>(dense.numel())};
 }
 
 std::int64_t longest_sequence(std::span<const std::int64_t> offsets) {
@@ -165,7 +149,7 @@ PreparedProblem::PreparedProblem(const Tensor& q, const Tensor& k, const Tensor*
   if (common.mask) {
     set_mask(*common.mask);
   }
-  set_lengths(common);
+  set_lengths(q, common);
 }
 
 kernels::Input PreparedProblem::view_rows(const Tensor& tensor) {
@@ -193,7 +177,7 @@ void PreparedProblem::set_mask(const Tensor& mask) {
     problem_.mask.data = mask.const_data_ptr();
   } else {
     shape[3] = problem_.keys;
-    kept_.push_back(dense_mask(mask, strides, shape));
+    kept_.push_back(dense_mask(mask, shape));
     strides = mask_strides(kept_.back());
     problem_.mask.data = kept_.back().const_data_ptr();
   }
@@ -202,36 +186,33 @@ void PreparedProblem::set_mask(const Tensor& mask) {
   problem_.mask.row_stride = strides[2];
 }
 
-const std::int64_t* PreparedProblem::read_lengths(const Tensor& lengths, std::vector<std::int64_t>& storage) {
-  const auto count = static_cast<std::size_t>(lengths.numel());
-  const std::int64_t stride = strides_of(lengths)[0];
-  storage.resize(count);
-  const auto copy = [&](const auto* source) {
-    for (std::size_t i = 0; i < count; ++i) {
-      storage[i] = source[static_cast<std::int64_t>(i) * stride];
-    }
-  };
-  if (lengths.scalar_type() == ScalarType::Int) {
-    copy(static_cast<const std::int32_t*>(lengths.const_data_ptr()));
-  } else {
-    copy(static_cast<const std::int64_t*>(lengths.const_data_ptr()));
-  }
-  return storage.data();
+const std::int64_t* PreparedProblem::keep_beside(const Tensor& q, const Tensor& lengths) {
+  kept_.push_back(lengths.is_cpu() && !q.is_cpu() ? torch::stable::to(lengths, q.device()) : lengths);
+  return values(kept_.back()).data();
 }
 
-void PreparedProblem::set_lengths(const CommonArguments& common) {
+void PreparedProblem::set_lengths(const Tensor& q, const CommonArguments& common) {
   if (common.key_lengths) {
-    problem_.key_lengths = read_lengths(*common.key_lengths, key_lengths_);
-    check_key_lengths(key_lengths_, problem_.keys);
+    const Tensor lengths = dense_int64(*common.key_lengths);
+    if (lengths.is_cpu()) {
+      check_key_lengths(values(lengths), problem_.keys);
+    }
+    problem_.key_lengths = keep_beside(q, lengths);
   }
   if (common.cu_seqlens_q && common.cu_seqlens_k) {
-    problem_.cu_seqlens_q = read_lengths(*common.cu_seqlens_q, cu_seqlens_q_);
-    problem_.cu_seqlens_k = read_lengths(*common.cu_seqlens_k, cu_seqlens_k_);
-    check_cu_seqlens("cu_seqlens_q", cu_seqlens_q_, problem_.queries);
-    check_cu_seqlens("cu_seqlens_k", cu_seqlens_k_, problem_.keys);
-    problem_.batch = static_cast<std::int64_t>(cu_seqlens_q_.size()) - 1;
-    problem_.longest_queries = longest_sequence(cu_seqlens_q_);
-    problem_.longest_keys = longest_sequence(cu_seqlens_k_);
+    const Tensor offsets_q = dense_int64(*common.cu_seqlens_q);
+    const Tensor offsets_k = dense_int64(*common.cu_seqlens_k);
+    if (offsets_q.is_cpu()) {
+      check_cu_seqlens("cu_seqlens_q", values(offsets_q), problem_.queries);
+      problem_.longest_queries = longest_sequence(values(offsets_q));
+    }
+    if (offsets_k.is_cpu()) {
+      check_cu_seqlens("cu_seqlens_k", values(offsets_k), problem_.keys);
+      problem_.longest_keys = longest_sequence(values(offsets_k));
+    }
+    problem_.batch = offsets_q.numel() - 1;
+    problem_.cu_seqlens_q = keep_beside(q, offsets_q);
+    problem_.cu_seqlens_k = keep_beside(q, offsets_k);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// From tensors to what a kernel reads: checks the arguments, makes rows dense, reads the lengths.
+// From tensors to what a kernel reads: checks the arguments, makes rows dense, brings lengths to where q is.
 
 #include <array>
 #include <cstdint>
@@ -49,14 +49,12 @@ class PreparedProblem {
   kernels::Input view_rows(const Tensor& tensor);
   void set_gain(const Tensor& gain);
   void set_mask(const Tensor& mask);
-  const std::int64_t* read_lengths(const Tensor& lengths, std::vector<std::int64_t>& storage);
-  void set_lengths(const CommonArguments& common);
+  const std::int64_t* keep_beside(const Tensor& q, const Tensor& lengths);
+  // Lengths in host memory are checked; those on a GPU are not looked at, its kernels bring them into range.
+  void set_lengths(const Tensor& q, const CommonArguments& common);
 
   kernels::AttentionProblem problem_;
   std::vector<Tensor> kept_;
-  std::vector<std::int64_t> key_lengths_;
-  std::vector<std::int64_t> cu_seqlens_q_;
-  std::vector<std::int64_t> cu_seqlens_k_;
 };
 
 // For tensors beside the problem's own: an output that was just allocated, an input whose rows are dense.

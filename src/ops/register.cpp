@@ -1,4 +1,4 @@
-// The operators' schemas, and which function serves them on which device.
+// The operators' schemas, and their shapes for tensors without data. Each device registers its own kernels.
 
 #include "ops/boxing.h"
 #include "ops/operators.h"
@@ -24,54 +24,6 @@ constexpr const char* kDropoutFactors =
 
 #undef QUEST_COMMON_SCHEMA
 
-template <auto function>
-void boxed_forward(StableIValue* stack, std::uint64_t /*arguments*/, std::uint64_t /*results*/) {
-  ArgumentReader reader(stack);
-  const auto q = reader.take<Tensor>();
-  const auto k = reader.take<Tensor>();
-  const auto v = reader.take<Tensor>();
-  const CommonArguments common = reader.take_common();
-  const ForwardResult result = function(q, k, v, common);
-  put_results(stack, result.out, result.lse);
-}
-
-template <auto function>
-void boxed_backward(StableIValue* stack, std::uint64_t /*arguments*/, std::uint64_t /*results*/) {
-  ArgumentReader reader(stack);
-  BackwardInputs inputs{.grad_out = reader.take<Tensor>(),
-                        .q = reader.take<Tensor>(),
-                        .k = reader.take<Tensor>(),
-                        .v = reader.take<Tensor>(),
-                        .out = reader.take<Tensor>(),
-                        .lse = reader.take<Tensor>()};
-  const CommonArguments common = reader.take_common();
-  inputs.gain_grad = reader.take<bool>();
-  inputs.mask_grad = reader.take<bool>();
-  const BackwardResult result = function(inputs, common);
-  put_results(stack, result.grad_q, result.grad_k, result.grad_v, result.grad_gain, result.grad_mask);
-}
-
-template <auto function>
-void boxed_statistics(StableIValue* stack, std::uint64_t /*arguments*/, std::uint64_t /*results*/) {
-  ArgumentReader reader(stack);
-  const auto q = reader.take<Tensor>();
-  const auto k = reader.take<Tensor>();
-  const auto lse = reader.take<Tensor>();
-  const CommonArguments common = reader.take_common();
-  const StatisticsResult result = function(q, k, lse, common);
-  put_results(stack, result.max_logit, result.entropy, result.q_norm, result.k_norm, result.key_mass);
-}
-
-template <auto function>
-void boxed_dropout_factors(StableIValue* stack, std::uint64_t /*arguments*/, std::uint64_t /*results*/) {
-  ArgumentReader reader(stack);
-  const auto q = reader.take<Tensor>();
-  const auto keys = reader.take<std::int64_t>();
-  const auto dropout_p = reader.take<double>();
-  const auto seed = reader.take<std::int64_t>();
-  put_results(stack, function(q, keys, dropout_p, seed));
-}
-
 }  // namespace
 }  // namespace quest::ops
 
@@ -80,13 +32,6 @@ STABLE_TORCH_LIBRARY(quest, library) {
   library.def(quest::ops::kBackward);
   library.def(quest::ops::kStatistics);
   library.def(quest::ops::kDropoutFactors);
-}
-
-STABLE_TORCH_LIBRARY_IMPL(quest, CPU, library) {
-  library.impl("attention_forward", quest::ops::boxed_forward<quest::ops::cpu::forward>);
-  library.impl("attention_backward", quest::ops::boxed_backward<quest::ops::cpu::backward>);
-  library.impl("attention_statistics", quest::ops::boxed_statistics<quest::ops::cpu::statistics>);
-  library.impl("dropout_factors", quest::ops::boxed_dropout_factors<quest::ops::cpu::dropout_factors>);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(quest, Meta, library) {

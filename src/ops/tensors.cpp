@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace quest::ops {
 namespace {
@@ -56,12 +55,13 @@ Tensor new_tensor(Sizes sizes, ScalarType type, const Tensor& like) {
   return Tensor(handle);
 }
 
-void fill_zero(const Tensor& contiguous) {
-  const auto bytes = static_cast<std::size_t>(contiguous.numel()) * contiguous.element_size();
-  if (bytes > 0) {
-    std::memset(contiguous.mutable_data_ptr(), 0, bytes);
-  }
+Tensor new_floats(std::int64_t count, const Tensor& like) {
+  return new_tensor(std::array{count}, ScalarType::Float, like);
 }
+
+float* floats(const Tensor& tensor) { return static_cast<float*>(tensor.mutable_data_ptr()); }
+
+const float* const_floats(const Tensor& tensor) { return static_cast<const float*>(tensor.const_data_ptr()); }
 
 Tensor with_dense_rows(const Tensor& tensor) {
   const Sizes sizes = sizes_of(tensor);

@@ -25,7 +25,9 @@ using Sizes = std::span<const std::int64_t>;
 // Contiguous and uninitialised, on the device of `like`.
 [[nodiscard]] Tensor new_tensor(Sizes sizes, ScalarType type, const Tensor& like);
 
-void fill_zero(const Tensor& contiguous);
+[[nodiscard]] Tensor new_floats(std::int64_t count, const Tensor& like);
+[[nodiscard]] float* floats(const Tensor& tensor);
+[[nodiscard]] const float* const_floats(const Tensor& tensor);
 
 // The same tensor when its last dimension is dense already.
 [[nodiscard]] Tensor with_dense_rows(const Tensor& tensor);
