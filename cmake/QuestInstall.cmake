@@ -3,9 +3,13 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quest)
 # The libraries find each other beside themselves, the program finds them in ../lib, and torch stays where it was.
-set_target_properties(quest quest_ops quest_cli PROPERTIES
+set(libraries quest quest_ops)
+if(QUEST_CUDA)
+  list(APPEND libraries quest_ops_cuda)
+endif()
+set_target_properties(${libraries} quest_cli PROPERTIES
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${QUEST_TORCH_DIR}/lib")
-install(TARGETS quest quest_ops EXPORT quest-targets)
+install(TARGETS ${libraries} EXPORT quest-targets)
 install(TARGETS quest_cli)
 install(DIRECTORY include/quest DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT quest-targets NAMESPACE quest:: DESTINATION ${package_dir})

@@ -25,7 +25,10 @@ endif()
 
 # TorchConfig warns about a profiler library that its own package does not ship; nothing of ours uses it.
 set(kineto_LIBRARY unused)
+# A torch with CUDA adds the GPUs it would compile for to every nvcc command; ours are chosen per target.
+set(cuda_flags "${CMAKE_CUDA_FLAGS}")
 find_package(Torch REQUIRED)
+set(CMAKE_CUDA_FLAGS "${cuda_flags}")
 unset(kineto_LIBRARY)
 message(STATUS "torch: ${QUEST_TORCH_DIR}")
 
