@@ -1,0 +1,124 @@
+// Statistics of attention, from a forward's log-sum-exp. A block owns a tile of queries for what is summed over keys
+// and a tile of keys for what is summed over queries, so nothing is added by two blocks.
+
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/prepare.h"
+#include "kernels/cuda/recompute.cuh"
+
+namespace quest::kernels::cuda {
+namespace {
+
+template <typename Combine>
+__device__ float reduce_row(float x, Combine combine) {
+#pragma unroll
+  for (int distance = 8; distance > 0; distance /= 2) x = combine(x, __shfl_xor_sync(0xffffffffu, x, distance));
+  return x;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads)
+    query_statistics(const AttentionProblem p, const StatisticsOutputs outputs, int tiles) {
+  __shared__ TileStage stage;
+  const std::int64_t pair = blockIdx.x / tiles;
+  const PreparedHead head(p, pair / p.heads, pair % p.heads);
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x % tiles) * kTileSide;
+  const std::int64_t last_row = min(first_row + kTileSide, head.sequence.queries) - 1;
+  if (last_row < first_row) return;
+
+  const TileRows<T> queries = head.query_tile<T>(p.q, p.dim, first_row);
+  float lse[kPatch];
+  float largest[kPatch];
+  float entropy[kPatch];
+#pragma unroll
+  for (int i = 0; i < kPatch; ++i) {
+    lse[i] = head.log_sum_exp(outputs.lse, first_row + patch_row(i));
+    largest[i] = -INFINITY;
+    entropy[i] = 0.0f;
+  }
+  const std::int64_t seen = head.causal.limit(last_row);
+  for (std::int64_t first_key = 0; first_key < seen; first_key += kTileSide) {
+    Patch logits;
+    stage.multiply(queries, head.key_tile<T>(p.k, p.dim, first_key), logits);
+    head.to_logits(logits, first_row, first_key);
+#pragma unroll
+    for (int i = 0; i < kPatch; ++i) {
+#pragma unroll
+      for (int j = 0; j < kPatch; ++j) {
+        const float probability = head.probability(logits[i][j], lse[i]);
+        largest[i] = fmaxf(largest[i], logits[i][j]);
+        if (probability != 0.0f) entropy[i] += probability * (lse[i] - logits[i][j]);
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kPatch; ++i) {
+    const float row_largest = reduce_row(largest[i], [](float a, float b) { return fmaxf(a, b); });
+    const float row_entropy = reduce_row(entropy[i], [](float a, float b) { return a + b; });
+    const std::int64_t row = first_row + patch_row(i);
+    if (row > last_row || threadIdx.x % 16 != 0) continue;
+    outputs.max_logit[head.query_row(row)] = row_largest * kLn2;
+    // Rounding can carry a one-hot row below 0.
+    outputs.entropy[head.query_row(row)] = row_entropy < 0.0f ? 0.0f : row_entropy * kLn2;
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads)
+    key_statistics(const AttentionProblem p, const StatisticsOutputs outputs, int tiles) {
+  __shared__ TileStage stage;
+  const std::int64_t pair = blockIdx.x / tiles;
+  const PreparedHead head(p, pair / p.heads, pair % p.heads);
+  const Sequence& sequence = head.sequence;
+  const std::int64_t first_key = static_cast<std::int64_t>(blockIdx.x % tiles) * kTileSide;
+  if (first_key >= sequence.keys_stored) return;
+
+  const TileRows<T> keys = head.key_tile<T>(p.k, p.dim, first_key);
+  float mass[kPatch] = {};
+  const std::int64_t begin = head.causal.first_row(first_key) / kTileSide * kTileSide;
+  const std::int64_t end = first_key < sequence.keys ? sequence.queries : 0;
+  for (std::int64_t first_row = begin; first_row < end; first_row += kTileSide) {
+    Patch logits;
+    stage.multiply(head.query_tile<T>(p.q, p.dim, first_row), keys, logits);
+    head.to_logits(logits, first_row, first_key);
+#pragma unroll
+    for (int i = 0; i < kPatch; ++i) {
+      const float lse = head.log_sum_exp(outputs.lse, first_row + patch_row(i));
+#pragma unroll
+      for (int j = 0; j < kPatch; ++j) mass[j] += head.probability(logits[i][j], lse);
+    }
+  }
+  const float total = stage.column_sum(mass);
+  const std::int64_t key = first_key + threadIdx.x;
+  if (threadIdx.x >= kTileSide || key >= sequence.keys_stored) return;
+  outputs.key_mass[dense_row(sequence.batch, p.heads, head.head, p.keys, sequence.first_key + key)] = total;
+}
+
+template <typename Kernel>
+cudaError_t launch_tiles(Kernel kernel, const AttentionProblem& p, const StatisticsOutputs& outputs,
+                         std::int64_t longest, const Launch& launch) {
+  const std::int64_t tiles = ceil_div(longest, kTileSide);
+  const std::int64_t blocks = p.batch * p.heads * tiles;
+  if (blocks == 0) return cudaSuccess;
+  kernel<<<static_cast<unsigned>(blocks), kTileThreads, 0, launch.stream>>>(p, outputs, static_cast<int>(tiles));
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+std::int64_t statistics_workspace(const AttentionProblem& problem) { return prepare_workspace(problem); }
+
+cudaError_t statistics(const AttentionProblem& problem, const StatisticsOutputs& outputs, const Launch& launch) {
+  if (const cudaError_t error = query_norms(problem, outputs.q_norm, launch); error != cudaSuccess) return error;
+  if (const cudaError_t error = key_norms(problem, outputs.k_norm, launch); error != cudaSuccess) return error;
+  PreparedProblem prepared;
+  if (const cudaError_t error = prepare(problem, outputs.workspace, launch, prepared); error != cudaSuccess) {
+    return error;
+  }
+  const AttentionProblem& p = prepared.problem;
+  return with_element(p.type, [&]<typename T>(T) {
+    const cudaError_t error = launch_tiles(query_statistics<T>, p, outputs, p.longest_queries, launch);
+    return error != cudaSuccess ? error : launch_tiles(key_statistics<T>, p, outputs, p.longest_keys, launch);
+  });
+}
+
+}  // namespace quest::kernels::cuda
