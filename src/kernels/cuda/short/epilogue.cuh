@@ -1,21 +1,22 @@
 #pragma once
 
 #include "kernels/cuda/device/tile.cuh"
+#include "kernels/cuda/short/problem.cuh"
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
-// Writes a 16 x D accumulator, each row half multiplied by its factor, as bfloat16; rows at or beyond length stay out.
-template <int kColumnBlocks>
-__device__ void store_rows(__nv_bfloat16* destination, const Accumulator (&acc)[kColumnBlocks],
-                           const float (&factor)[2], int first_row, int length) {
-  constexpr int kDim = kColumnBlocks * 8;
+// Writes a 16 x D accumulator, each row half multiplied by its factor, in the storage type; rows at or beyond length
+// stay out.
+template <typename T, int kColumnBlocks>
+__device__ void store_rows(Rows<T> destination, const Accumulator (&acc)[kColumnBlocks], const float (&factor)[2],
+                           int first_row, int length) {
   const int t = lane_id() % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = first_row + half * 8 + lane_row();
-    __nv_bfloat16* data = destination + row * kDim;
+    T* data = destination[row];
     const auto packed = [&](int block) {
-      return pack(acc[block].x[2 * half] * factor[half], acc[block].x[2 * half + 1] * factor[half]);
+      return pack<T>(acc[block].x[2 * half] * factor[half], acc[block].x[2 * half + 1] * factor[half]);
     };
 #pragma unroll
     for (int block = 0; block + 4 <= kColumnBlocks; block += 4) {
@@ -30,8 +31,8 @@ __device__ void store_rows(__nv_bfloat16* destination, const Accumulator (&acc)[
   }
 }
 
-// Writes a 16 x D accumulator, each row half multiplied by its factor, as bfloat16 into a tile.
-template <typename AnyTile>
+// Writes a 16 x D accumulator, each row half multiplied by its factor, in the storage type into a tile.
+template <typename T, typename AnyTile>
 __device__ void stage_rows(AnyTile tile, const Accumulator (&acc)[AnyTile::kDim / 8], const float (&factor)[2],
                            int first_row) {
 #pragma unroll
@@ -43,30 +44,31 @@ __device__ void stage_rows(AnyTile tile, const Accumulator (&acc)[AnyTile::kDim 
       left.x[i] *= factor[i / 2];
       right.x[i] *= factor[i / 2];
     }
-    store_matrix(rows_first(tile, first_row, block), pack(left, right));
+    store_matrix(rows_first(tile, first_row, block), pack<T>(left, right));
   }
 }
 
 // Turns the gradient with respect to the unit key into the gradient with respect to the key, up to the factor 1 / |k|:
-// removes the component along the key. The key fragment holds log2(e) k / |k|.
-template <int kColumnBlocks>
-__device__ void project_off_keys(Accumulator (&acc)[kColumnBlocks], const Fragment (&key)[kColumnBlocks / 2]) {
+// removes the component along the key. The key fragment holds k / |k| times a factor; projection is 1 / factor^2.
+template <typename T, int kColumnBlocks>
+__device__ void project_off_keys(Accumulator (&acc)[kColumnBlocks], const Fragment (&key)[kColumnBlocks / 2],
+                                 float projection) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float dot = 0;
 #pragma unroll
     for (int block = 0; block < kColumnBlocks; ++block) {
       const uint32_t word = key[block / 2].x[half + 2 * (block % 2)];
-      dot = fmaf(acc[block].x[2 * half], low_half(word), fmaf(acc[block].x[2 * half + 1], high_half(word), dot));
+      dot = fmaf(acc[block].x[2 * half], low_half<T>(word), fmaf(acc[block].x[2 * half + 1], high_half<T>(word), dot));
     }
-    dot = -quad_sum(dot) * (kLn2 * kLn2);
+    dot = -quad_sum(dot) * projection;
 #pragma unroll
     for (int block = 0; block < kColumnBlocks; ++block) {
       const uint32_t word = key[block / 2].x[half + 2 * (block % 2)];
-      acc[block].x[2 * half] = fmaf(dot, low_half(word), acc[block].x[2 * half]);
-      acc[block].x[2 * half + 1] = fmaf(dot, high_half(word), acc[block].x[2 * half + 1]);
+      acc[block].x[2 * half] = fmaf(dot, low_half<T>(word), acc[block].x[2 * half]);
+      acc[block].x[2 * half + 1] = fmaf(dot, high_half<T>(word), acc[block].x[2 * half + 1]);
     }
   }
 }
 
-}  // namespace quest::kernels::cuda
+}  // namespace quest::kernels::cuda::short_sequence

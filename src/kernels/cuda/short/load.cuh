@@ -1,24 +1,16 @@
 #pragma once
 
+#include <cfloat>
+#include <type_traits>
+
 #include "kernels/cuda/device/tile.cuh"
 #include "kernels/cuda/short/problem.cuh"
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
 // Every quad owns the same rows in every tile, so what it copies it may also transform before the first barrier.
-template <int kWarps>
-__device__ int owned_row(int step) {
-  return step * kWarps * 8 + warp_id() * 8 + lane_row();
-}
-
-template <int kRows, int kWarps>
-inline constexpr int kOwnedSteps = (kRows + kWarps * 8 - 1) / (kWarps * 8);
-
-// Which tile of rows a warp takes in a turn: from both ends alternately, so that causal work is even.
-template <int kWarps>
-__device__ int alternating_tile(int turn) {
-  return turn * kWarps + (turn % 2 == 0 ? warp_id() : kWarps - 1 - warp_id());
-}
+__device__ inline int first_owned_row() { return threadIdx.x / 4; }
+__device__ inline int owned_rows_apart() { return blockDim.x / 4; }
 
 __device__ inline void copy_chunk_async(uint32_t destination, const void* source, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(valid ? 16 : 0));
@@ -59,22 +51,15 @@ __device__ inline float2 load_shared_float2(uint32_t address) {
 }
 
 // Rows from length up to the next multiple of 16 become zero.
-template <int kWarps, int D, int kRows>
-__device__ void copy_rows_async(Tile<D, kRows> tile, const __nv_bfloat16* source, int length) {
+template <typename T, int D>
+__device__ void copy_rows_async(RowTile<D> tile, Rows<const T> source, int length) {
   const int rows = round_up(length, 16);
-  const int chunk = lane_id() % 4;
-  const uint32_t destination = tile.chunk_address(owned_row<kWarps>(0), chunk);
-  source += owned_row<kWarps>(0) * D + chunk * 8;
+#pragma unroll 4
+  for (int row = first_owned_row(); row < rows; row += owned_rows_apart()) {
+    const T* data = source[row < length ? row : 0];
 #pragma unroll
-  for (int step = 0; step < kOwnedSteps<kRows, kWarps>; ++step) {
-    const int row = owned_row<kWarps>(step);
-    if (row >= rows) continue;
-    const __nv_bfloat16* data = row < length ? source + step * kWarps * 8 * D : source;
-#pragma unroll
-    for (int i = 0; i < tile.kChunks; i += 4) {
-      if (i + chunk < tile.kChunks) {
-        copy_chunk_async(destination + step * kWarps * 128 + i * tile.kColumnStride, data + i * 8, row < length);
-      }
+    for (int chunk = lane_id() % 4; chunk < tile.kChunks; chunk += 4) {
+      copy_chunk_async(tile.chunk_address(row, chunk), data + chunk * 8, row < length);
     }
   }
 }
@@ -82,108 +67,111 @@ __device__ void copy_rows_async(Tile<D, kRows> tile, const __nv_bfloat16* source
 struct KeyScale {
   float power;       // exact power of two that brings the largest element near one; 1 for ordinary keys
   float reciprocal;  // 1 / |k * power|, or 0 for a zero key
+
+  // 1 / |k|; finite, so that a gradient of zero stays zero.
+  __device__ float reciprocal_norm() const { return fminf(reciprocal * power, FLT_MAX); }
 };
 
-template <int kWords>
+template <typename T, int kWords>
 __device__ float sum_of_squares(const uint32_t (&words)[kWords], float power) {
   float squares = 0;
 #pragma unroll
   for (int i = 0; i < kWords; ++i) {
-    const float low = low_half(words[i]) * power;
-    const float high = high_half(words[i]) * power;
+    const float low = low_half<T>(words[i]) * power;
+    const float high = high_half<T>(words[i]) * power;
     squares = fmaf(low, low, fmaf(high, high, squares));
   }
   return quad_sum(squares);
 }
 
-template <int kWords>
+template <typename T, int kWords>
 __device__ float power_near_one(const uint32_t (&words)[kWords]) {
   float largest = 0;
 #pragma unroll
   for (int i = 0; i < kWords; ++i) {
-    largest = fmaxf(largest, fmaxf(fabsf(low_half(words[i])), fabsf(high_half(words[i]))));
+    largest = fmaxf(largest, fmaxf(fabsf(low_half<T>(words[i])), fabsf(high_half<T>(words[i]))));
   }
   const int exponent = (__float_as_int(quad_max(largest)) >> 23) - 127;
   return __int_as_float((127 - max(-126, min(126, exponent))) << 23);
 }
 
-template <int kWords>
-__device__ KeyScale key_scale_unconditionally(const uint32_t (&words)[kWords]) {
-  const float power = power_near_one(words);
-  const float squares = sum_of_squares(words, power);
-  return {power, squares > 0 ? reciprocal_root(squares) : 0.0f};
-}
-
 // Squares of ordinary keys neither overflow nor lose bits; the warp rescales only when one of its keys is extreme.
-template <int kWords>
+// Those of float16 never are: even the smallest subnormal has a square of 2^-48.
+template <typename T, int kWords>
 __device__ KeyScale key_scale(const uint32_t (&words)[kWords]) {
   float power = 1;
-  float squares = sum_of_squares(words, power);
-  if (!__all_sync(0xffffffffu, squares > 1e-24f && squares < 1e24f)) {
-    power = power_near_one(words);
-    squares = sum_of_squares(words, power);
+  float squares = sum_of_squares<T>(words, power);
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    if (!__all_sync(0xffffffffu, squares > 1e-24f && squares < 1e24f)) {
+      power = power_near_one<T>(words);
+      squares = sum_of_squares<T>(words, power);
+    }
   }
   return {power, squares > 0 ? reciprocal_root(squares) : 0.0f};
 }
 
-template <int kWords>
+template <typename T, int kWords>
 __device__ void scale_words(uint32_t (&words)[kWords], float power, float factor) {
   if (power != 1) {
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) words[i] = pack(low_half(words[i]) * power, high_half(words[i]) * power);
+    for (int i = 0; i < kWords; ++i) words[i] = pack<T>(low_half<T>(words[i]) * power, high_half<T>(words[i]) * power);
   }
 #pragma unroll
-  for (int i = 0; i < kWords; ++i) words[i] = pack(low_half(words[i]) * factor, high_half(words[i]) * factor);
+  for (int i = 0; i < kWords; ++i) words[i] = pack<T>(low_half<T>(words[i]) * factor, high_half<T>(words[i]) * factor);
 }
 
-// Replaces this quad's own rows by log2(e) k / |k|, so that scores come out ready for exp2; hands 1 / |k| to keep.
-template <int kWarps, typename AnyTile, typename Keep>
-__device__ void normalize_owned_keys(AnyTile keys, int length, Keep keep) {
+// Replaces one of this quad's own rows by key_factor k / |k|; hands 1 / |k| to keep. All lanes of a warp take part,
+// also those whose row is past the end.
+template <typename T, typename AnyTile, typename Keep>
+__device__ void normalize_key(AnyTile keys, int row, int length, float key_factor, Keep keep) {
   constexpr int kPerLane = (AnyTile::kChunks + 3) / 4;
   const int first = lane_id() % 4;
+  uint32_t words[kPerLane * 4];
 #pragma unroll
-  for (int step = 0; step < kOwnedSteps<AnyTile::kRows, kWarps>; ++step) {
-    const int row = owned_row<kWarps>(step);
-    uint32_t words[kPerLane * 4];
+  for (int i = 0; i < kPerLane; ++i) {
+    const bool valid = row < length && first + 4 * i < keys.kChunks;
+    const uint4 x = valid ? load_shared(keys.chunk_address(row, first + 4 * i)) : uint4{0, 0, 0, 0};
+    words[4 * i] = x.x;
+    words[4 * i + 1] = x.y;
+    words[4 * i + 2] = x.z;
+    words[4 * i + 3] = x.w;
+  }
+  const KeyScale scale = key_scale<T>(words);
+  scale_words<T>(words, scale.power, scale.reciprocal * key_factor);
 #pragma unroll
-    for (int i = 0; i < kPerLane; ++i) {
-      const bool valid = row < length && first + 4 * i < keys.kChunks;
-      const uint4 x = valid ? load_shared(keys.chunk_address(row, first + 4 * i)) : uint4{0, 0, 0, 0};
-      words[4 * i] = x.x;
-      words[4 * i + 1] = x.y;
-      words[4 * i + 2] = x.z;
-      words[4 * i + 3] = x.w;
+  for (int i = 0; i < kPerLane; ++i) {
+    if (row < length && first + 4 * i < keys.kChunks) {
+      store_shared(keys.chunk_address(row, first + 4 * i),
+                   {words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]});
     }
-    if (!__any_sync(0xffffffffu, row < length)) continue;
-    const KeyScale scale = key_scale(words);
-    scale_words(words, scale.power, scale.reciprocal * kLog2E);
-#pragma unroll
-    for (int i = 0; i < kPerLane; ++i) {
-      if (row < length && first + 4 * i < keys.kChunks) {
-        store_shared(keys.chunk_address(row, first + 4 * i),
-                     {words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]});
-      }
-    }
-    if (row < length && first == 0) keep(row, scale.reciprocal * scale.power);
+  }
+  if (row < length && first == 0) keep(row, scale.reciprocal_norm());
+}
+
+template <typename T, typename AnyTile>
+__device__ void normalize_owned_keys(AnyTile keys, int length, float key_factor) {
+#pragma unroll 2
+  for (int row = first_owned_row(); row - lane_row() < length; row += owned_rows_apart()) {
+    normalize_key<T>(keys, row, length, key_factor, [](int, float) {});
   }
 }
 
 // 16 rows on their way from global memory to A operands; rows at or beyond length become zero. Splitting the fetch from
 // the rearrangement lets the loads fly while something else is computed.
-template <int D>
+template <typename T, int D>
 struct RowFetch {
   static constexpr int kGroups = D / 32;
   static constexpr bool kRest = D % 32 == 16;
   uint4 groups[2][kGroups > 0 ? kGroups : 1];
   uint32_t rest[2][2];
 
-  __device__ void start(const __nv_bfloat16* source, int first_row, int length) {
+  __device__ void start(Rows<const T> source, int first_row, int length) {
     const int t = lane_id() % 4;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = first_row + half * 8 + lane_row();
       const bool valid = row < length;
-      const __nv_bfloat16* data = source + (valid ? row : 0) * D;
+      const T* data = source[valid ? row : 0];
 #pragma unroll
       for (int group = 0; group < kGroups; ++group) {
         const auto* chunk = reinterpret_cast<const uint4*>(data + group * 32 + t * 8);
@@ -216,4 +204,11 @@ struct RowFetch {
   }
 };
 
-}  // namespace quest::kernels::cuda
+template <typename T, int kBlocks>
+__device__ void load_global_fragments(Fragment (&rows)[kBlocks], Rows<const T> source, int first_row, int length) {
+  RowFetch<T, kBlocks * 16> fetch;
+  fetch.start(source, first_row, length);
+  fetch.finish(rows);
+}
+
+}  // namespace quest::kernels::cuda::short_sequence

@@ -1,20 +1,21 @@
 #pragma once
 
 #include "kernels/cuda/device/fragments.cuh"
+#include "kernels/cuda/short/problem.cuh"
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
-// Calls replace(value) for every element of a 16x8 accumulator that key < length (and key <= query when causal)
-// forbids. Queries lie along the rows, or along the columns when kTransposed.
-template <bool kCausal, bool kTransposed, typename Replace>
-__device__ void mask_block(Accumulator& block, int first_row, int first_column, int length, Replace replace) {
+// Calls replace(value) for every element of a 16x8 accumulator whose query does not see its key. Queries lie along the
+// rows, or along the columns when kTransposed.
+template <bool kTransposed, typename Replace>
+__device__ void mask_block(Accumulator& block, int first_row, int first_column, const Shape& shape, Replace replace) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int row = first_row + lane_row() + (i / 2) * 8;
     const int column = first_column + lane_column() + i % 2;
     const int query = kTransposed ? column : row;
     const int key = kTransposed ? row : column;
-    if (key >= length || (kCausal && key > query)) replace(block.x[i]);
+    if (key >= shape.visible_keys(query)) replace(block.x[i]);
   }
 }
 
@@ -23,9 +24,13 @@ template <int kBlocks>
 __device__ void mask_padding(Accumulator (&scores)[kBlocks], int first_key, int length) {
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
-    if (first_key + 8 * block + 8 <= length) continue;
-    mask_block<false, false>(scores[block], 0, first_key + 8 * block, length, [](float& score) { score = -INFINITY; });
+    const int first = first_key + 8 * block;
+    if (first + 8 <= length) continue;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (first + lane_column() + i % 2 >= length) scores[block].x[i] = -INFINITY;
+    }
   }
 }
 
-}  // namespace quest::kernels::cuda
+}  // namespace quest::kernels::cuda::short_sequence

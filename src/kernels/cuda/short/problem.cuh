@@ -1,34 +1,75 @@
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include <cstdint>
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
-// Contiguous [heads, length, D] tensors; a head is one (batch, head) pair. The logits are q . k / |k|.
+// Rows of one head in global memory.
+template <typename T>
+struct Rows {
+  T* data;
+  int stride;
+
+  __device__ T* operator[](int row) const { return data + int64_t{row} * stride; }
+};
+
+struct HeadIndex {
+  int batch;
+  int head;
+};
+
+// [batch][heads][length][D], the last dimension dense.
+template <typename T>
+struct Heads {
+  T* data;
+  int64_t batch_stride;
+  int64_t head_stride;
+  int row_stride;
+
+  __device__ Rows<T> operator[](HeadIndex i) const {
+    return {data + i.batch * batch_stride + i.head * head_stride, row_stride};
+  }
+};
+
+// The logits are scale q . k / |k|. Unit keys are kept times key_factor = scale log2(e), so that scores come out ready
+// for exp2.
+struct Shape {
+  int batch;
+  int heads;
+  int length;
+  bool causal;
+  float scale;
+  float key_factor;
+  float projection;  // 1 / key_factor^2
+
+  __host__ __device__ int head_count() const { return batch * heads; }
+  __device__ HeadIndex head(int index) const { return {index / heads, index % heads}; }
+  // Keys [0, visible_keys) are those that the query sees.
+  __device__ int visible_keys(int query) const { return causal ? min(query + 1, length) : length; }
+};
+
+template <typename T>
 struct ForwardProblem {
-  const __nv_bfloat16* q;
-  const __nv_bfloat16* k;
-  const __nv_bfloat16* v;
-  __nv_bfloat16* out;
+  Shape shape;
+  Heads<const T> q;
+  Heads<const T> k;
+  Heads<const T> v;
+  Heads<T> out;
   float* lse;
-  int heads;
-  int length;
 };
 
+template <typename T>
 struct BackwardProblem {
-  const __nv_bfloat16* grad_out;
-  const __nv_bfloat16* q;
-  const __nv_bfloat16* k;
-  const __nv_bfloat16* v;
-  const __nv_bfloat16* out;
+  Shape shape;
+  Heads<const T> grad_out;
+  Heads<const T> q;
+  Heads<const T> k;
+  Heads<const T> v;
+  Heads<const T> out;
   const float* lse;
-  __nv_bfloat16* grad_q;
-  __nv_bfloat16* grad_k;
-  __nv_bfloat16* grad_v;
-  int heads;
-  int length;
+  Heads<T> grad_q;
+  Heads<T> grad_k;
+  Heads<T> grad_v;
 };
 
-}  // namespace quest::kernels::cuda
+}  // namespace quest::kernels::cuda::short_sequence

@@ -1,6 +1,7 @@
 #pragma once
 
-// Hopper kernels in which a block owns a whole head: keys are normalised in shared memory and never leave it.
+// Hopper kernels in which a block owns a whole head: keys are normalised in shared memory and never leave it. For
+// problems that serves() (serves.h) accepts; outputs, grad_out and gradients must be aligned() as its inputs are.
 
 #include "kernels/attention_problem.h"
 #include "kernels/cuda/launch.h"

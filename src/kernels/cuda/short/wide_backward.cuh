@@ -1,26 +1,26 @@
 #pragma once
 
-#include "kernels/cuda/short/backward_head.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
 #include "kernels/cuda/short/epilogue.cuh"
 #include "kernels/cuda/short/mask.cuh"
 #include "kernels/cuda/short/softmax.cuh"
-#include "kernels/cuda/device/wgmma.cuh"
+#include "kernels/cuda/short/wide_head.cuh"
 #include "kernels/cuda/short/wide_pipeline.cuh"
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
+template <typename T>
 struct WideBackwardProblem {
+  Shape shape;
   CUtensorMap q;  // boxes of all rows
   CUtensorMap k;
   CUtensorMap v;
   CUtensorMap grad_out;
   CUtensorMap grad_k;  // boxes of 64 rows
   CUtensorMap grad_v;
-  const __nv_bfloat16* out;
+  Heads<const T> out;
   const float* lse;
-  __nv_bfloat16* grad_q;
-  int heads;
-  int length;
+  Heads<T> grad_q;
 };
 
 using WideHead = Head<WideTile>;
@@ -34,22 +34,22 @@ struct WideBackwardStage {
 // of a product do not mix, and those are never stored. Warps without a valid row take part in the products and skip
 // everything else.
 
-template <int kColumns>
+template <typename T, int kColumns>
 __device__ void start_products(Accumulator (&acc)[kColumns / 8], WideTile rows, int first_row, WideTile columns,
                                int first_column) {
 #pragma unroll
   for (int depth = 0; depth < 4; ++depth) {
-    multiply_shared(acc, sum_over_columns(rows, first_row, depth), sum_over_columns(columns, first_column, depth),
-                    depth > 0);
+    multiply_shared<T>(acc, sum_over_columns(rows, first_row, depth), sum_over_columns(columns, first_column, depth),
+                       depth > 0);
   }
 }
 
-template <int kCount>
+template <typename T, int kCount>
 __device__ void start_weighted_rows(Accumulator (&acc)[8], const Fragment (&weights)[(kCount + 15) / 16], WideTile rows,
                                     int first_row) {
 #pragma unroll
   for (int block = 0; block < (kCount + 15) / 16; ++block) {
-    multiply_register(acc, weights[block], sum_over_rows(rows, first_row + 16 * block));
+    multiply_register<T>(acc, weights[block], sum_over_rows(rows, first_row + 16 * block));
   }
 }
 
@@ -63,6 +63,7 @@ __device__ inline void weigh_gradient(Accumulator& scores, Accumulator& grads, A
   }
 }
 
+template <typename T>
 struct WideKeyGradients {
   const WideHead& head;
   int group_row;
@@ -75,18 +76,18 @@ struct WideKeyGradients {
     Accumulator scores[kQueries / 8];
     Accumulator grads[kQueries / 8];
     open_products();
-    start_products<kQueries>(scores, head.keys, group_row, head.queries, first_query);
-    start_products<kQueries>(grads, head.values, group_row, head.grads, first_query);
+    start_products<T, kQueries>(scores, head.keys, group_row, head.queries, first_query);
+    start_products<T, kQueries>(grads, head.values, group_row, head.grads, first_query);
     commit_products();
     wait_products();
     if (first_row < head.length) weigh_queries<kQueries>(scores, grads, first_query);
     Fragment weights[(kQueries + 15) / 16];
     Fragment score_grads[(kQueries + 15) / 16];
-    pack_all<kQueries>(weights, scores);
-    pack_all<kQueries>(score_grads, grads);
+    pack_all<kQueries, T>(weights, scores);
+    pack_all<kQueries, T>(score_grads, grads);
     open_products();
-    start_weighted_rows<kQueries>(value_acc, weights, head.grads, first_query);
-    start_weighted_rows<kQueries>(key_acc, score_grads, head.queries, first_query);
+    start_weighted_rows<T, kQueries>(value_acc, weights, head.grads, first_query);
+    start_weighted_rows<T, kQueries>(key_acc, score_grads, head.queries, first_query);
     commit_products();
     wait_products();
   }
@@ -111,20 +112,21 @@ struct WideKeyGradients {
   }
 
   // The gradients take the place of the keys and values they belong to.
-  __device__ void stage() {
+  __device__ void stage(float projection) {
     if (first_row >= head.length) return;
     const float one[2] = {1, 1};
-    stage_rows(head.values, value_acc, one, first_row);
+    stage_rows<T>(head.values, value_acc, one, first_row);
     Fragment key[4];
 #pragma unroll
     for (int depth = 0; depth < 4; ++depth) key[depth] = load_matrix(rows_first(head.keys, first_row, depth));
-    project_off_keys(key_acc, key);
-    const uint32_t norms = head.reciprocal_norm + (first_row + lane_row()) * 4;
-    const float norm[2] = {load_shared_float(norms), load_shared_float(norms + 32)};
-    stage_rows(head.keys, key_acc, norm, first_row);
+    project_off_keys<T>(key_acc, key, projection);
+    const uint32_t factors = head.key_factors + (first_row + lane_row()) * 4;
+    const float factor[2] = {load_shared_float(factors), load_shared_float(factors + 32)};
+    stage_rows<T>(head.keys, key_acc, factor, first_row);
   }
 };
 
+template <typename T>
 struct WideQueryGradients {
   const WideHead& head;
   int group_row;
@@ -138,15 +140,15 @@ struct WideQueryGradients {
     Accumulator scores[kKeys / 8];
     Accumulator grads[kKeys / 8];
     open_products();
-    start_products<kKeys>(scores, head.queries, group_row, head.keys, first_key);
-    start_products<kKeys>(grads, head.grads, group_row, head.values, first_key);
+    start_products<T, kKeys>(scores, head.queries, group_row, head.keys, first_key);
+    start_products<T, kKeys>(grads, head.grads, group_row, head.values, first_key);
     commit_products();
     wait_products();
     if (first_row < head.length) weigh_keys<kKeys>(scores, grads, first_key);
     Fragment score_grads[(kKeys + 15) / 16];
-    pack_all<kKeys>(score_grads, grads);
+    pack_all<kKeys, T>(score_grads, grads);
     open_products();
-    start_weighted_rows<kKeys>(acc, score_grads, head.keys, first_key);
+    start_weighted_rows<T, kKeys>(acc, score_grads, head.keys, first_key);
     commit_products();
     wait_products();
   }
@@ -161,7 +163,7 @@ struct WideQueryGradients {
     }
   }
 
-  __device__ void run(__nv_bfloat16* grad_q) {
+  __device__ void run(Rows<T> grad_q) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const uint32_t row = (first_row + lane_row() + 8 * half) * 4;
@@ -186,55 +188,60 @@ struct WideQueryGradients {
 
 // After the pass over queries only the tile's own group reads its keys and values, so their gradients leave through
 // their place.
-__device__ inline void store_key_tile(WideKeyGradients& gradients, const WideBackwardProblem& problem, int index,
-                                      int group) {
+template <typename T>
+__device__ void store_key_tile(WideKeyGradients<T>& gradients, const WideBackwardProblem<T>& problem, HeadIndex head,
+                               int group) {
   synchronize_group(group);
-  gradients.stage();
+  gradients.stage(problem.shape.projection);
   order_with_engines();
   synchronize_group(group);
   if (threadIdx.x % 128 == 0) {
     const int row = group * kGroupRows;
-    store_box(problem.grad_k, row, index, gradients.head.keys.base + row * 128);
-    store_box(problem.grad_v, row, index, gradients.head.values.base + row * 128);
+    store_box(problem.grad_k, 0, row, head.head, head.batch, gradients.head.keys.base + row * 128);
+    store_box(problem.grad_v, 0, row, head.head, head.batch, gradients.head.values.base + row * 128);
     commit_stores();
   }
 }
 
-__global__ void __launch_bounds__(kWideThreads, 1) wide_backward(const __grid_constant__ WideBackwardProblem problem) {
+template <typename T>
+__global__ void __launch_bounds__(kWideThreads, 1)
+    wide_backward(const __grid_constant__ WideBackwardProblem<T> problem) {
   extern __shared__ unsigned char shared[];
   __shared__ uint64_t barrier_memory[2];
   const Pipeline<WideBackwardStage> pipeline(shared, barrier_memory);
-  const int length = problem.length;
+  const Shape& shape = problem.shape;
+  const int length = shape.length;
   const int group = group_id();
-  OwnedRows<kWideWarps, WideTile> out;
-  const auto load_out = [&](int head) {
-    out.load(problem.out + int64_t{head} * length * 64, problem.lse + int64_t{head} * length, length);
+  OwnedRows<T, WideTile, kWideThreads> out;
+  const auto load_out = [&](int index) {
+    out.load(problem.out[shape.head(index)], problem.lse + int64_t{index} * length, length);
   };
-  const auto load = [&](uint32_t base, int head, uint32_t barrier) {
+  const auto load = [&](uint32_t base, int index, uint32_t barrier) {
     const WideHead target(base, length);
-    load_box(target.keys.base, problem.k, 0, head, barrier);
-    load_box(target.grads.base, problem.grad_out, 0, head, barrier);
-    load_box(target.queries.base, problem.q, 0, head, barrier);
-    load_box(target.values.base, problem.v, 0, head, barrier);
+    const HeadIndex head = shape.head(index);
+    load_box(target.keys.base, problem.k, 0, 0, head.head, head.batch, barrier);
+    load_box(target.grads.base, problem.grad_out, 0, 0, head.head, head.batch, barrier);
+    load_box(target.queries.base, problem.q, 0, 0, head.head, head.batch, barrier);
+    load_box(target.values.base, problem.v, 0, 0, head.head, head.batch, barrier);
   };
   const auto compute = [&](uint32_t base, int index, auto prefetch) {
     const WideHead head(base, length);
-    prepare_head(head, out);
+    prepare_head(head, out, shape);
     order_with_engines();
     wait_stores_read();
     __syncthreads();
     prefetch();
     const int group_row = group * kGroupRows;
-    WideQueryGradients{head, group_row, warp_id() * 16}.run(problem.grad_q + int64_t{index} * length * 64);
+    WideQueryGradients<T>{head, group_row, warp_id() * 16}.run(problem.grad_q[shape.head(index)]);
     __syncthreads();
-    WideKeyGradients gradients{head, group_row, warp_id() * 16};
+    WideKeyGradients<T> gradients{head, group_row, warp_id() * 16};
     gradients.visit_queries();
-    load_out(min(index + static_cast<int>(gridDim.x), problem.heads - 1));
-    store_key_tile(gradients, problem, index, group);
+    load_out(min(index + static_cast<int>(gridDim.x), shape.head_count() - 1));
+    store_key_tile(gradients, problem, shape.head(index), group);
   };
   load_out(blockIdx.x);
-  pipeline.run(problem.heads, load, compute);
+  pipeline.run(shape.head_count(), load, compute);
   wait_stores_read();
 }
 
-}  // namespace quest::kernels::cuda
+}  // namespace quest::kernels::cuda::short_sequence

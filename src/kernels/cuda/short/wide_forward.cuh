@@ -1,19 +1,18 @@
 #pragma once
 
-#include "kernels/cuda/short/short_forward.cuh"
 #include "kernels/cuda/device/wgmma.cuh"
+#include "kernels/cuda/short/short_forward.cuh"
 #include "kernels/cuda/short/wide_pipeline.cuh"
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
 struct WideForwardProblem {
+  Shape shape;
   CUtensorMap q;  // boxes of all rows
   CUtensorMap k;
   CUtensorMap v;
   CUtensorMap out;  // boxes of 64 rows
   float* lse;
-  int heads;
-  int length;
 };
 
 struct WideForwardStage {
@@ -21,31 +20,32 @@ struct WideForwardStage {
   static constexpr int kBytes = kLoadedBytes;
 };
 
-using WideQueryTile = QueryTile<WideTile, 1, false>;
-
-__device__ inline void load_query(WideQueryTile& tile, WideTile queries) {
-#pragma unroll
-  for (int depth = 0; depth < 4; ++depth)
-    tile.query[0][depth] = load_matrix(rows_first(queries, tile.first_row, depth));
-  tile.choose_offset();
-}
-
 // One warpgroup's 64 queries against keys and values in shared memory; the tile describes this warp's 16. Warps without
 // a valid query take part in the products and skip everything else.
+template <typename T>
 struct WideQueries {
-  WideQueryTile& tile;
+  QueryTile<T, WideTile, 1> tile;
   WideTile queries;
   int group_row;
-  Accumulator acc[8] = {};
-  RowPair sum = {};
+  Accumulator acc[8];
+  RowPair sum;
+
+  __device__ bool active() const { return tile.first_row < tile.shape.length; }
+
+  __device__ void load_query() {
+#pragma unroll
+    for (int depth = 0; depth < 4; ++depth) {
+      tile.query[0][depth] = load_matrix(rows_first(queries, tile.first_row, depth));
+    }
+  }
 
   template <int kKeys>
   __device__ void start_scores(Accumulator (&scores)[kKeys / 8], int first_key) {
     open_products();
 #pragma unroll
     for (int depth = 0; depth < 4; ++depth) {
-      multiply_shared(scores, sum_over_columns(queries, group_row, depth),
-                      sum_over_columns(tile.keys, first_key, depth), depth > 0);
+      multiply_shared<T>(scores, sum_over_columns(queries, group_row, depth),
+                         sum_over_columns(tile.keys, first_key, depth), depth > 0);
     }
     commit_products();
   }
@@ -56,11 +56,11 @@ struct WideQueries {
 #pragma unroll
       for (auto& block : scores) subtract(block, tile.offset[0]);
     }
-    mask_padding(scores, first_key, tile.length);
+    mask_padding(scores, first_key, tile.shape.length);
 #pragma unroll
     for (auto& block : scores) {
       exponentiate(block);
-      truncate(block);
+      truncate<T>(block);
 #pragma unroll
       for (int i = 0; i < 4; ++i) sum.x[i / 2] += block.x[i];
     }
@@ -69,11 +69,11 @@ struct WideQueries {
   template <int kKeys>
   __device__ void start_values(Accumulator (&scores)[kKeys / 8], int first_key) {
     Fragment weights[(kKeys + 15) / 16];
-    pack_all<kKeys>(weights, scores);
+    pack_all<kKeys, T>(weights, scores);
     open_products();
 #pragma unroll
     for (int block = 0; block < (kKeys + 15) / 16; ++block) {
-      multiply_register(acc, weights[block], sum_over_rows(tile.values, first_key + 16 * block));
+      multiply_register<T>(acc, weights[block], sum_over_rows(tile.values, first_key + 16 * block));
     }
     commit_products();
   }
@@ -83,60 +83,79 @@ struct WideQueries {
     Accumulator scores[kKeys / 8];
     start_scores<kKeys>(scores, first_key);
     wait_products();
-    if (tile.first_row < tile.length) weigh<kKeys>(scores, first_key);
+    if (active()) weigh<kKeys>(scores, first_key);
     start_values<kKeys>(scores, first_key);
     wait_products();
   }
 
   __device__ void attend() {
+    sum = {0, 0};
+#pragma unroll
+    for (auto& block : acc) block = {0, 0, 0, 0};
     attend_block<112>(0);
-    if (tile.length > 112) attend_block<kWideRows - 112>(112);
+    if (tile.shape.length > 112) attend_block<kWideRows - 112>(112);
+    sum = {quad_sum(sum.x[0]), quad_sum(sum.x[1])};
   }
 };
 
 // Output rows replace their queries in shared memory on the way out.
-__device__ inline void forward_tile(WideQueryTile& tile, WideTile queries, const WideForwardProblem& problem, int head,
-                                    int group) {
-  tile.first_row = warp_id() * 16;
-  const bool active = tile.first_row < tile.length;
-  if (active) load_query(tile, queries);
-  WideQueries wide{tile, queries, group * kGroupRows};
-  wide.attend();
-  synchronize_group(group);
-  if (active) {
-    const RowPair total = {quad_sum(wide.sum.x[0]), quad_sum(wide.sum.x[1])};
-    stage_rows(queries, wide.acc, reciprocals(total).x, tile.first_row);
-    store_lse(problem.lse + int64_t{head} * tile.length, tile.offset[0], total, tile.first_row, tile.length);
+template <typename T>
+__device__ void forward_tile(WideQueries<T>& wide, const WideForwardProblem& problem, int index, int group) {
+  const Shape& shape = problem.shape;
+  if (wide.active()) {
+    wide.load_query();
+    wide.tile.use_bound();
+  }
+#pragma unroll 1
+  for (bool exact = false;; exact = true) {
+    wide.attend();
+    if (synchronize_group_all(group, exact || !wide.active() || resolved<T>(wide.sum, shape.length))) break;
+    if (!wide.active()) continue;
+    wide.load_query();
+    wide.tile.use_largest_score();
+  }
+  if (wide.active()) {
+    stage_rows<T>(wide.queries, wide.acc, reciprocals(wide.sum).x, wide.tile.first_row);
+    store_lse(problem.lse + int64_t{index} * shape.length, wide.tile.offset[0], wide.sum, wide.tile.first_row,
+              shape.length);
   }
   order_with_engines();
   synchronize_group(group);
   if (threadIdx.x % 128 == 0) {
-    store_box(problem.out, group * kGroupRows, head, queries.base + group * kGroupRows * 128);
+    const HeadIndex head = shape.head(index);
+    const int row = group * kGroupRows;
+    store_box(problem.out, 0, row, head.head, head.batch, wide.queries.base + row * 128);
     commit_stores();
   }
 }
 
+template <typename T>
 __global__ void __launch_bounds__(kWideThreads, 1) wide_forward(const __grid_constant__ WideForwardProblem problem) {
   extern __shared__ unsigned char shared[];
   __shared__ uint64_t barrier_memory[2];
   const Pipeline<WideForwardStage> pipeline(shared, barrier_memory);
+  const Shape& shape = problem.shape;
   const int group = group_id();
-  const auto load = [&](uint32_t base, int head, uint32_t barrier) {
-    load_box(base, problem.k, 0, head, barrier);
-    load_box(base + WideTile::kBytes, problem.q, 0, head, barrier);
-    load_box(base + 2 * WideTile::kBytes, problem.v, 0, head, barrier);
+  const auto load = [&](uint32_t base, int index, uint32_t barrier) {
+    const HeadIndex head = shape.head(index);
+    load_box(base, problem.k, 0, 0, head.head, head.batch, barrier);
+    load_box(base + WideTile::kBytes, problem.q, 0, 0, head.head, head.batch, barrier);
+    load_box(base + 2 * WideTile::kBytes, problem.v, 0, 0, head.head, head.batch, barrier);
   };
-  const auto compute = [&](uint32_t base, int head, auto prefetch) {
-    WideQueryTile tile{.length = problem.length, .keys = {base}, .values = {base + 2 * WideTile::kBytes}};
-    normalize_owned_keys<kWideWarps>(tile.keys, problem.length, [](int, float) {});
+  const auto compute = [&](uint32_t base, int index, auto prefetch) {
+    WideQueries<T> wide{
+        .tile = {.shape = shape, .keys = {base}, .values = {base + 2 * WideTile::kBytes}, .first_row = warp_id() * 16},
+        .queries = {base + WideTile::kBytes},
+        .group_row = group * kGroupRows};
+    normalize_owned_keys<T>(wide.tile.keys, shape.length, shape.key_factor);
     order_with_engines();
     wait_stores_read();
     __syncthreads();
     prefetch();
-    forward_tile(tile, {base + WideTile::kBytes}, problem, head, group);
+    forward_tile(wide, problem, index, group);
   };
-  pipeline.run(problem.heads, load, compute);
+  pipeline.run(shape.head_count(), load, compute);
   wait_stores_read();
 }
 
-}  // namespace quest::kernels::cuda
+}  // namespace quest::kernels::cuda::short_sequence

@@ -3,7 +3,7 @@
 #include "kernels/cuda/device/tile.cuh"
 #include "kernels/cuda/device/tma.cuh"
 
-namespace quest::kernels::cuda {
+namespace quest::kernels::cuda::short_sequence {
 
 // A block of four warpgroups, one per tile of 64 rows, stays on its multiprocessor and works through the heads
 // blockIdx.x, blockIdx.x + gridDim.x, ...: while it computes on one stage of shared memory, the copy engine fills the
@@ -22,6 +22,17 @@ inline constexpr int kOverread = (kWideGroups * kGroupRows - kWideRows) * 128;
 __device__ inline int group_id() { return __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); }
 
 __device__ inline void synchronize_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
+
+// A barrier of the group that also says whether the condition held in every thread.
+__device__ inline bool synchronize_group_all(int group, bool condition) {
+  int all;
+  asm volatile(
+      "{ .reg .pred mine, all; setp.ne.b32 mine, %2, 0; bar.red.and.pred all, %1, 128, mine; selp.b32 %0, 1, 0, all; }"
+      : "=r"(all)
+      : "r"(group + 1), "r"(static_cast<int>(condition))
+      : "memory");
+  return all != 0;
+}
 
 template <typename Stage>
 struct Pipeline {
@@ -62,4 +73,4 @@ struct Pipeline {
   }
 };
 
-}  // namespace quest::kernels::cuda
+}  // namespace quest::kernels::cuda::short_sequence
