@@ -1,0 +1,65 @@
+// From a problem to kernels: which family serves it, where its rows are prepared, and how the workspace is cut.
+
+#include <algorithm>
+
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/choice.h"
+#include "kernels/cuda/long/long.h"
+#include "kernels/cuda/portable/portable.h"
+#include "kernels/cuda/prepare.h"
+#include "kernels/cuda/short/serves.h"
+#include "kernels/cuda/short/short.h"
+
+namespace quest::kernels::cuda {
+namespace {
+
+// With as many queries as keys both alignments of the causal limit are one, and most kernels know only the first.
+AttentionProblem with_one_alignment(AttentionProblem p) {
+  const bool square = p.queries == p.keys && p.key_lengths == nullptr && p.cu_seqlens_q == nullptr;
+  if (square && p.causal == Causal::lower_right) p.causal = Causal::top_left;
+  return p;
+}
+
+// The problem alone cannot tell how grad_out lies in memory, so the workspace always suffices for the tiled kernel.
+Engine backward_engine(const AttentionProblem& p, const BackwardArguments& arguments, const DeviceInfo& device) {
+  const Engine engine = choose_engine(p, Pass::backward, device.compute_capability).engine;
+  const bool aligned = short_sequence::aligned(arguments.out, p) && short_sequence::aligned(arguments.grad_out, p);
+  return aligned ? engine : Engine::portable;
+}
+
+}  // namespace
+
+std::int64_t forward_workspace(const AttentionProblem& problem, const DeviceInfo& device) {
+  const Engine engine = choose_engine(problem, Pass::forward, device.compute_capability).engine;
+  return engine == Engine::short_sequence ? 0 : prepare_workspace(problem);
+}
+
+cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outputs, const Launch& launch) {
+  const AttentionProblem p = with_one_alignment(problem);
+  const Engine engine = choose_engine(p, Pass::forward, launch.device.compute_capability).engine;
+  if (engine == Engine::short_sequence) return short_sequence::forward(p, outputs, launch);
+  PreparedProblem prepared;
+  if (const cudaError_t error = prepare(p, outputs.workspace, launch, prepared); error != cudaSuccess) return error;
+  return engine == Engine::long_sequence ? long_sequence::forward(prepared, outputs, launch)
+                                         : portable::forward(prepared, outputs, launch);
+}
+
+std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {
+  const Engine engine = choose_engine(problem, Pass::backward, device.compute_capability).engine;
+  const std::int64_t tiled = portable::backward_workspace(problem, gain_gradient);
+  const std::int64_t chosen = engine == Engine::long_sequence ? long_sequence::backward_workspace(problem) : 0;
+  return prepare_workspace(problem) + std::max(tiled, chosen);
+}
+
+cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& arguments, const Launch& launch) {
+  const AttentionProblem p = with_one_alignment(problem);
+  const Engine engine = backward_engine(p, arguments, launch.device);
+  if (engine == Engine::short_sequence) return short_sequence::backward(p, arguments, launch);
+  PreparedProblem prepared;
+  if (const cudaError_t error = prepare(p, arguments.workspace, launch, prepared); error != cudaSuccess) return error;
+  float* rest = arguments.workspace + prepare_workspace(p);
+  return engine == Engine::long_sequence ? long_sequence::backward(p, prepared, arguments, rest, launch)
+                                         : portable::backward(p, prepared, arguments, rest, launch);
+}
+
+}  // namespace quest::kernels::cuda
