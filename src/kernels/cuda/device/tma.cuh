@@ -79,13 +79,6 @@ __device__ inline void store_box(const CUtensorMap& map, int first_column, int f
                : "memory");
 }
 
-__device__ inline void store_box(const CUtensorMap& map, int first_column, int first_row, int head, int batch,
-                                 uint32_t tile) {
-  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map),
-               "r"(first_column), "r"(first_row), "r"(head), "r"(batch), "r"(tile)
-               : "memory");
-}
-
 // Adds 32-bit integers to those in global memory. The caller decides by a predicate and not by a branch, which must not
 // stand between products and the wait for them.
 __device__ inline void add_integers_if(bool condition, int32_t* destination, uint32_t source, int bytes) {

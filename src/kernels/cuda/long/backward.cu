@@ -1,0 +1,134 @@
+// The backward of long sequences: measure rows, multiply tiles, turn the sums of grad_q into floating point.
+
+#include <algorithm>
+
+#include "kernels/cuda/device/storage.cuh"
+#include "kernels/cuda/device/tensor_map.h"
+#include "kernels/cuda/long/backward_tiles.cuh"
+#include "kernels/cuda/long/long.h"
+#include "kernels/cuda/long/query_gradient.cuh"
+#include "kernels/sequence.h"
+
+namespace quest::kernels::cuda::long_sequence {
+namespace {
+
+constexpr std::int64_t kAlignedFloats = 32;
+
+template <typename Visit>
+auto with_tile(const AttentionProblem& problem, Visit visit) {
+  return std::max(problem.dim, problem.value_dim) <= 64 ? visit(BackwardTile<64>{}) : visit(BackwardTile<128>{});
+}
+
+// Offsets into the workspace, in floats.
+struct Workspace {
+  std::int64_t query_tiles;
+  std::int64_t key_tiles;
+  std::int64_t sums = 0;
+  std::int64_t rows;
+  std::int64_t largest_values;
+  std::int64_t end;
+
+  template <typename Tile>
+  Workspace(const AttentionProblem& p, Tile /*tile*/)
+      : query_tiles(ceil_div(p.queries, Tile::kQueries)), key_tiles(ceil_div(p.keys, Tile::kKeys)) {
+    const std::int64_t tiles = p.batch * p.heads * query_tiles;
+    rows = sums + tiles * Tile::kQueries * Tile::kDim;
+    largest_values = rows + tiles * static_cast<std::int64_t>(sizeof(QueryRows<Tile::kQueries>) / sizeof(float));
+    end = largest_values + p.batch * p.kv_heads * key_tiles;
+  }
+};
+
+float* aligned(float* pointer) {
+  const auto address = reinterpret_cast<std::intptr_t>(pointer);
+  constexpr std::intptr_t kBytes = kAlignedFloats * sizeof(float);
+  return reinterpret_cast<float*>(ceil_div(address, kBytes) * kBytes);
+}
+
+template <typename T, typename Tile>
+cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& arguments, float* memory,
+                const Launch& launch) {
+  const AttentionProblem& p = prepared.problem;
+  const Workspace workspace(p, Tile{});
+  auto* sums = reinterpret_cast<std::int32_t*>(memory + workspace.sums);
+  float* rows = memory + workspace.rows;
+  float* largest_values = memory + workspace.largest_values;
+  const auto number = [](std::int64_t x) { return static_cast<int>(x); };
+  const dim3 key_grid(workspace.key_tiles, p.kv_heads, p.batch);
+  const dim3 query_grid(workspace.query_tiles, p.heads, p.batch);
+
+  BackwardTensors tensors{.key_reciprocals = prepared.key_reciprocals,
+                          .rows = rows,
+                          .sums = sums,
+                          .keys = number(p.keys),
+                          .key_heads = number(p.kv_heads),
+                          .heads_per_key_head = number(p.heads / p.kv_heads),
+                          .pairs = number(p.batch * p.kv_heads),
+                          .key_tiles = number(workspace.key_tiles),
+                          .query_tiles = number(workspace.query_tiles),
+                          .scale = p.scale,
+                          .causal = p.causal != Causal::none};
+  const std::int64_t bytes_of_pair = tensors.heads_per_key_head * p.queries * Tile::kDim * 8;
+  constexpr std::int64_t kCacheBytes = 24 << 20;
+  tensors.pairs_together = number(std::clamp<std::int64_t>(kCacheBytes / bytes_of_pair, 1, tensors.pairs));
+
+  const auto map = [&](CUtensorMap& target, const auto& matrix, std::int64_t heads, std::int64_t length,
+                       std::int64_t dim, int box_rows) {
+    return make_tensor_map(target, matrix, p.type, p.batch, heads, length, dim, box_rows) == CUDA_SUCCESS;
+  };
+  const bool mapped = map(tensors.q, p.q, p.heads, p.queries, p.dim, Tile::kQueries) &&
+                      map(tensors.grad_out, arguments.grad_out, p.heads, p.queries, p.value_dim, Tile::kQueries) &&
+                      map(tensors.k, p.k, p.kv_heads, p.keys, p.dim, Tile::kKeys) &&
+                      map(tensors.v, p.v, p.kv_heads, p.keys, p.value_dim, Tile::kKeys) &&
+                      map(tensors.grad_k, arguments.grad_k, p.kv_heads, p.keys, p.dim, 64) &&
+                      map(tensors.grad_v, arguments.grad_v, p.kv_heads, p.keys, p.value_dim, 64);
+  if (!mapped) return cudaErrorInvalidValue;
+
+  constexpr int kSharedBytes = BackwardMemory<Tile>::kBytes;
+  const auto multiply = multiply_tiles<T, Tile>;
+  const cudaError_t set = cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+  if (set != cudaSuccess) return set;
+
+  measure_values<T, Tile><<<key_grid, kRowThreads, 0, launch.stream>>>(
+      {.v = p.v, .keys = tensors.keys, .value_dim = number(p.value_dim), .largest = largest_values});
+  measure_queries<T, Tile>
+      <<<query_grid, kRowThreads, 0, launch.stream>>>({.out = arguments.out,
+                                                       .grad_out = arguments.grad_out,
+                                                       .lse = arguments.lse,
+                                                       .largest_value = largest_values,
+                                                       .rows = rows,
+                                                       .sums = sums,
+                                                       .queries = number(p.queries),
+                                                       .value_dim = number(p.value_dim),
+                                                       .key_tiles = tensors.key_tiles,
+                                                       .heads_per_key_head = tensors.heads_per_key_head,
+                                                       .causal = tensors.causal});
+  multiply<<<tensors.pairs * tensors.key_tiles, kBackwardThreads, kSharedBytes, launch.stream>>>(tensors);
+  finish_queries<T, Tile><<<query_grid, kRowThreads, 0, launch.stream>>>({.grad_q = arguments.grad_q,
+                                                                          .rows = rows,
+                                                                          .sums = sums,
+                                                                          .queries = number(p.queries),
+                                                                          .dim = number(p.dim),
+                                                                          .scale = p.scale});
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+std::int64_t backward_workspace(const AttentionProblem& problem) {
+  return with_tile(problem, [&](auto tile) { return Workspace(problem, tile).end; }) + kAlignedFloats;
+}
+
+cudaError_t backward(const AttentionProblem& /*original*/, const PreparedProblem& prepared,
+                     const BackwardArguments& arguments, float* workspace, const Launch& launch) {
+  const AttentionProblem& p = prepared.problem;
+  if (p.batch * p.heads * p.queries * p.keys == 0) return cudaErrorInvalidValue;
+  if (prepared.key_reciprocals == nullptr || p.causal == Causal::lower_right) return cudaErrorInvalidValue;
+  return with_tile(p, [&](auto tile) {
+    const auto run_with = [&](auto element) {
+      return run<decltype(element), decltype(tile)>(prepared, arguments, aligned(workspace), launch);
+    };
+    return p.type == StorageType::bfloat16 ? run_with(__nv_bfloat16{}) : run_with(__half{});
+  });
+}
+
+}  // namespace quest::kernels::cuda::long_sequence
