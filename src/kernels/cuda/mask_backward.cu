@@ -32,10 +32,10 @@ __device__ inline void drop(const PreparedHead& head, Patch& products, std::int6
   const AttentionProblem& p = head.problem;
   const DropoutFactors factors(p.dropout_p);
 #pragma unroll
-  for (int i = 0; i < kPatch; ++i) {
+  for (int i = 0; i < kPatchRows; ++i) {
     const DropoutRow stream(p.dropout_seed, head.sequence.index, head.head, first_row + patch_row(i));
 #pragma unroll
-    for (int j = 0; j < kPatch; ++j) {
+    for (int j = 0; j < kPatchColumns; ++j) {
       const auto key = static_cast<std::uint32_t>(first_key + patch_column(j));
       products[i][j] *= factors.factor(stream, key);
     }
@@ -55,18 +55,18 @@ __device__ void add_score_gradients(Shared& shared, const PreparedHead& head, co
   multiply_rows(head.query_tile<T>(a.out, p.value_dim, first_row), grad_out, shared.output_products);
   head.to_logits(probabilities, first_row, first_key);
 #pragma unroll
-  for (int i = 0; i < kPatch; ++i) {
+  for (int i = 0; i < kPatchRows; ++i) {
     const float lse = head.log_sum_exp(a.lse, first_row + patch_row(i));
 #pragma unroll
-    for (int j = 0; j < kPatch; ++j) probabilities[i][j] = head.probability(probabilities[i][j], lse);
+    for (int j = 0; j < kPatchColumns; ++j) probabilities[i][j] = head.probability(probabilities[i][j], lse);
   }
   shared.stage.multiply(grad_out, head.key_tile<T>(p.v, p.value_dim, first_key), products);
   if (p.dropout_p > 0.0f) drop(head, products, first_row, first_key);
 #pragma unroll
-  for (int i = 0; i < kPatch; ++i) {
+  for (int i = 0; i < kPatchRows; ++i) {
     const float output_product = shared.output_products[patch_row(i)];
 #pragma unroll
-    for (int j = 0; j < kPatch; ++j) {
+    for (int j = 0; j < kPatchColumns; ++j) {
       const float gradient = probabilities[i][j] * (products[i][j] - output_product);
       if (probabilities[i][j] != 0.0f) sum[i][j] += gradient;
     }
@@ -101,19 +101,22 @@ __global__ void __launch_bounds__(kTileThreads, 2)
 
   float* rows = gradient.data + pair * gradient.mask_rows * p.keys;
   if (one_row) {
-    float own[kPatch] = {};
+    float own[kPatchColumns];
 #pragma unroll
-    for (int i = 0; i < kPatch * kPatch; ++i) own[i % kPatch] += sum[i / kPatch][i % kPatch];
+    for (int j = 0; j < kPatchColumns; ++j) own[j] = sum[0][j] + sum[1][j];
     const float total = shared.stage.column_sum(own);
     const std::int64_t key = first_key + threadIdx.x;
     if (threadIdx.x < kTileSide && key < p.keys) rows[key] = total;
     return;
   }
 #pragma unroll
-  for (int i = 0; i < kPatch * kPatch; ++i) {
-    const std::int64_t row = first_mask_row + patch_row(i / kPatch);
-    const std::int64_t key = first_key + patch_column(i % kPatch);
-    if (row < p.queries && key < p.keys) rows[row * p.keys + key] = sum[i / kPatch][i % kPatch];
+  for (int i = 0; i < kPatchRows; ++i) {
+    const std::int64_t row = first_mask_row + patch_row(i);
+#pragma unroll
+    for (int j = 0; j < kPatchColumns; ++j) {
+      const std::int64_t key = first_key + patch_column(j);
+      if (row < p.queries && key < p.keys) rows[row * p.keys + key] = sum[i][j];
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // One memory-bound kernel over rows: a few lanes share a row, and every lane starts the loads of all its rows before it
 // uses one.
 
+#include <algorithm>
 #include <cfloat>
 
 #include "kernels/cuda/device/storage.cuh"
@@ -12,12 +13,13 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr int kMostBlocksInDepth = 65535;
 
 struct RowTask {
   StorageType type;
   Input source;
-  std::int64_t batch;
-  std::int64_t heads;
+  int batch;
+  int heads;
   std::int64_t rows;
   int dim;
   bool normalize = false;
@@ -27,10 +29,10 @@ struct RowTask {
   std::int64_t gain_dim_stride = 0;
   const std::int64_t* lengths = nullptr;  // [batch]: rows at and after them have norm 0
   void* destination = nullptr;            // dense [batch, heads, rows, dim]; null where only norms are wanted
-  float* reciprocals = nullptr;
+  float* reciprocals = nullptr;           // written where rows are normalised, or instead of them
   float* norms = nullptr;
-  int tiles = 0;  // blocks for one head
-  int group = 0;  // lanes that share a row, a power of two
+  int log2_group = 0;  // lanes that share a row
+  int first_batch = 0;
 };
 
 // kWidth elements as memory moves them.
@@ -88,90 +90,116 @@ __device__ RowScale bring_to_ordinary_size(float (&x)[kCount], int group) {
   return scale;
 }
 
-template <typename T, int kWidth, int kPieces, int kRows>
+// What is multiplied into a row's elements: one number, or one for each.
+template <int kCount, bool kGain>
+struct Factor {
+  float scale;
+  float gain[kGain ? kCount : 1];
+
+  __device__ float operator()(float x, float reciprocal, int i) const {
+    return kGain ? x * reciprocal * gain[i] : x * (reciprocal * scale);
+  }
+};
+
+// A block owns a run of rows of one head.
+template <typename T, int kWidth, int kPieces, int kRows, bool kGain>
 __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
   constexpr int kCount = kWidth * kPieces;
   using Unit = Piece<T, kWidth>;
-  const int lane = threadIdx.x & (task.group - 1);
-  const int groups = kThreads / task.group;
-  const std::int64_t pair = blockIdx.x / task.tiles;
-  const std::int64_t batch = pair / task.heads;
-  const std::int64_t head = pair % task.heads;
+  const std::int64_t batch = task.first_batch + blockIdx.z;
+  const std::int64_t head = blockIdx.y;
+  const int group = 1 << task.log2_group;
+  const int groups = kThreads >> task.log2_group;
+  const int lane = threadIdx.x & (group - 1);
   const std::int64_t first_row =
-      static_cast<std::int64_t>(blockIdx.x % task.tiles) * groups * kRows + threadIdx.x / task.group;
-  const auto column = [&](int piece) { return (lane + piece * task.group) * kWidth; };
+      static_cast<std::int64_t>(blockIdx.x) * (groups * kRows) + (threadIdx.x >> task.log2_group);
+  const auto column = [&](int piece) { return (lane + piece * group) * kWidth; };
 
-  const T* source =
-      static_cast<const T*>(task.source.data) + batch * task.source.batch_stride + head * task.source.head_stride;
+  const T* source = static_cast<const T*>(task.source.data) + batch * task.source.batch_stride +
+                    head * task.source.head_stride + first_row * task.source.row_stride + column(0);
+  const std::int64_t source_step = groups * task.source.row_stride;
   Unit units[kRows][kPieces];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const std::int64_t row = first_row + r * groups;
+    const bool row_exists = first_row + r * groups < task.rows;
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      const bool exists = row < task.rows && column(piece) < task.dim;
-      units[r][piece] =
-          exists ? *reinterpret_cast<const Unit*>(source + row * task.source.row_stride + column(piece)) : Unit{};
+      const T* at = source + r * source_step + piece * group * kWidth;
+      units[r][piece] = row_exists && column(piece) < task.dim ? *reinterpret_cast<const Unit*>(at) : Unit{};
     }
   }
 
-  float factor[kCount];
+  Factor<kCount, kGain> factor{.scale = task.scale};
+  if constexpr (kGain) {
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const int d = column(i / kWidth) + i % kWidth;
-    const bool gained = task.gain != nullptr && d < task.dim;
-    factor[i] = task.scale * (gained ? task.gain[head * task.gain_head_stride + d * task.gain_dim_stride] : 1.0f);
+    for (int i = 0; i < kCount; ++i) {
+      const int d = column(i / kWidth) + i % kWidth;
+      factor.gain[i] =
+          d < task.dim ? task.scale * task.gain[head * task.gain_head_stride + d * task.gain_dim_stride] : 0.0f;
+    }
   }
 
+  const std::int64_t first_dense = (batch * task.heads + head) * task.rows + first_row;
+  T* destination = static_cast<T*>(task.destination) + first_dense * task.dim + column(0);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const std::int64_t row = first_row + r * groups;
-    const std::int64_t dense = pair * task.rows + row;
     float x[kCount];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) x[i] = to_float(units[r][i / kWidth].x[i % kWidth]);
 
     float reciprocal = 1.0f;
-    if (task.normalize || task.norms != nullptr) {
-      const RowScale scale = bring_to_ordinary_size(x, task.group);
-      reciprocal = scale.squares == 0.0f ? 0.0f : 1.0f / sqrtf(scale.squares);
+    if (task.normalize) {
+      const RowScale scale = bring_to_ordinary_size(x, group);
+      reciprocal = scale.squares == 0.0f ? 0.0f : rsqrtf(scale.squares);
       if (row < task.rows && lane == 0) {
-        const float of_given = reciprocal * scale.power;
-        if (task.reciprocals != nullptr) task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;
+        const std::int64_t dense = first_dense + r * groups;
         if (task.norms != nullptr) {
           const bool absent = task.lengths != nullptr && row >= task.lengths[batch];
           task.norms[dense] = absent ? 0.0f : sqrtf(scale.squares) / scale.power;
+        } else {
+          const float of_given = reciprocal * scale.power;
+          task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;
         }
       }
     }
     if (task.destination == nullptr || row >= task.rows) continue;
 
-    T* destination = static_cast<T*>(task.destination) + dense * task.dim;
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       if (column(piece) >= task.dim) continue;
       Unit unit;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
-        const int at = piece * kWidth + i;
-        unit.x[i] = from_float<T>(x[at] * reciprocal * factor[at]);
+        unit.x[i] = from_float<T>(factor(x[piece * kWidth + i], reciprocal, piece * kWidth + i));
       }
-      *reinterpret_cast<Unit*>(destination + column(piece)) = unit;
+      *reinterpret_cast<Unit*>(destination + r * groups * task.dim + piece * group * kWidth) = unit;
     }
   }
 }
 
-template <typename T, int kWidth, int kPieces, int kRows>
+template <typename T, int kWidth, int kPieces, int kRows, bool kGain>
 cudaError_t launch_rows(RowTask task, cudaStream_t stream) {
-  task.group = 1;
-  while (task.group * kWidth * kPieces < task.dim) task.group *= 2;
-  if (task.group > 32) return cudaErrorInvalidValue;
-  const std::int64_t rows_per_block = kThreads / task.group * kRows;
-  task.tiles = static_cast<int>(ceil_div(task.rows, rows_per_block));
-  const std::int64_t blocks = task.batch * task.heads * task.tiles;
-  if (blocks == 0) return cudaSuccess;
-  transform_rows<T, kWidth, kPieces, kRows><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(task);
+  while ((kWidth * kPieces << task.log2_group) < task.dim) ++task.log2_group;
+  if (task.log2_group > 5) return cudaErrorInvalidValue;
+  const std::int64_t runs = ceil_div(task.rows, (kThreads >> task.log2_group) * kRows);
+  if (runs * task.heads == 0) return cudaSuccess;
+  for (; task.first_batch < task.batch; task.first_batch += kMostBlocksInDepth) {
+    const int depth = std::min(task.batch - task.first_batch, kMostBlocksInDepth);
+    const dim3 grid(static_cast<unsigned>(runs), task.heads, depth);
+    transform_rows<T, kWidth, kPieces, kRows, kGain><<<grid, kThreads, 0, stream>>>(task);
+  }
   return cudaGetLastError();
+}
+
+template <typename T, bool kGain>
+cudaError_t launch_wide(const RowTask& task, cudaStream_t stream) {
+  constexpr int kWidth = 16 / sizeof(T);
+  int power = 1;
+  while (power * kWidth < task.dim) power *= 2;
+  // 80 elements are ten pieces: three in each of four lanes waste less than two in each of eight.
+  return power * kWidth * 3 / 4 >= task.dim ? launch_rows<T, kWidth, 3, 1, kGain>(task, stream)
+                                            : launch_rows<T, kWidth, 2, 2, kGain>(task, stream);
 }
 
 bool moves_in_16_bytes(const RowTask& task, std::int64_t element_bytes) {
@@ -180,22 +208,35 @@ bool moves_in_16_bytes(const RowTask& task, std::int64_t element_bytes) {
          whole(task.source.row_stride) && whole(task.source.head_stride) && whole(task.source.batch_stride);
 }
 
-cudaError_t run(const RowTask& task, const Launch& launch) {
+// Where nothing depends on the head and rows follow each other evenly, all of them are those of one head.
+RowTask merged(RowTask task) {
+  const bool even = task.source.head_stride == task.rows * task.source.row_stride &&
+                    task.source.batch_stride == task.heads * task.source.head_stride;
+  if (!even || task.gain != nullptr || task.lengths != nullptr) return task;
+  task.rows *= std::int64_t{task.batch} * task.heads;
+  task.batch = task.heads = 1;
+  return task;
+}
+
+cudaError_t run(const RowTask& given, const Launch& launch) {
+  const RowTask task = merged(given);
   return with_element(task.type, [&]<typename T>(T) {
-    constexpr int kWidth = 16 / sizeof(T);
-    constexpr int kPieces = sizeof(T) == 4 ? 2 : 1;  // 256 elements in 32 lanes
-    return moves_in_16_bytes(task, sizeof(T)) ? launch_rows<T, kWidth, kPieces, 4 / kPieces>(task, launch.stream)
-                                              : launch_rows<T, 1, 8, 1>(task, launch.stream);
+    if (!moves_in_16_bytes(task, sizeof(T))) {
+      return task.gain != nullptr ? launch_rows<T, 1, 8, 1, true>(task, launch.stream)
+                                  : launch_rows<T, 1, 8, 1, false>(task, launch.stream);
+    }
+    return task.gain != nullptr ? launch_wide<T, true>(task, launch.stream)
+                                : launch_wide<T, false>(task, launch.stream);
   });
 }
 
-std::int64_t tensor_batch(const AttentionProblem& p) { return p.cu_seqlens_q != nullptr ? 1 : p.batch; }
+int tensor_batch(const AttentionProblem& p) { return p.cu_seqlens_q != nullptr ? 1 : static_cast<int>(p.batch); }
 
 RowTask query_rows(const AttentionProblem& p) {
   return {.type = p.type,
           .source = p.q,
           .batch = tensor_batch(p),
-          .heads = p.heads,
+          .heads = static_cast<int>(p.heads),
           .rows = p.queries,
           .dim = static_cast<int>(p.dim)};
 }
@@ -204,7 +245,7 @@ RowTask key_rows(const AttentionProblem& p) {
   return {.type = p.type,
           .source = p.k,
           .batch = tensor_batch(p),
-          .heads = p.kv_heads,
+          .heads = static_cast<int>(p.kv_heads),
           .rows = p.keys,
           .dim = static_cast<int>(p.dim)};
 }
@@ -279,12 +320,14 @@ cudaError_t prepare(const AttentionProblem& problem, float* workspace, const Lau
 
 cudaError_t query_norms(const AttentionProblem& problem, float* norms, const Launch& launch) {
   RowTask task = query_rows(problem);
+  task.normalize = true;
   task.norms = norms;
   return run(task, launch);
 }
 
 cudaError_t key_norms(const AttentionProblem& problem, float* norms, const Launch& launch) {
   RowTask task = key_rows(problem);
+  task.normalize = true;
   task.norms = norms;
   task.lengths = problem.key_lengths;
   return run(task, launch);

@@ -1,26 +1,28 @@
 #pragma once
 
-// What the rarer passes after a forward compute anew, in plain float32 over prepared rows: a tile of logits with mask
-// and order applied, and the probabilities in it.
+// What the rarer passes after a forward compute anew over prepared rows: a tile of logits with mask and order applied,
+// and the probabilities in it.
 
+#include <algorithm>
 #include <cfloat>
+#include <type_traits>
 
-#include "kernels/cuda/device/numbers.cuh"
 #include "kernels/cuda/device/storage.cuh"
+#include "kernels/cuda/device/tile.cuh"
 #include "kernels/sequence.h"
 
 namespace quest::kernels::cuda {
 
-// 16 × 16 threads hold 4 × 4 elements each of a tile.
 inline constexpr int kTileThreads = 256;
 inline constexpr int kTileSide = 64;
-inline constexpr int kTileDepth = 32;
-inline constexpr int kPatch = 4;
 
-using Patch = float[kPatch][kPatch];
+// The part of a tile that one thread holds, in the layout of accumulators: four warps share the rows, two the columns.
+inline constexpr int kPatchRows = 2;
+inline constexpr int kPatchColumns = 8;
+using Patch = float[kPatchRows][kPatchColumns];
 
-__device__ inline int patch_row(int i) { return threadIdx.x / 16 * kPatch + i; }
-__device__ inline int patch_column(int j) { return threadIdx.x % 16 * kPatch + j; }
+__device__ inline int patch_row(int i) { return warp_id() % 4 * 16 + lane_row() + 8 * i; }
+__device__ inline int patch_column(int j) { return warp_id() / 4 * 32 + j / 2 * 8 + lane_column() + j % 2; }
 
 // Up to kTileSide rows; those past the count are zero.
 template <typename T>
@@ -29,58 +31,143 @@ struct TileRows {
   std::int64_t stride;
   std::int64_t count;
   int dim;
+
+  __device__ bool in_chunks() const {
+    return (reinterpret_cast<std::uintptr_t>(data) | stride * sizeof(T) | dim * sizeof(T)) % 16 == 0;
+  }
 };
 
-struct TileStage {
-  static constexpr int kStride = kTileSide + 4;
-  alignas(16) float left[kTileDepth][kStride];
-  alignas(16) float right[kTileDepth][kStride];
-
-  template <typename T>
-  __device__ static void fill(float (&side)[kTileDepth][kStride], const TileRows<T>& rows, int first) {
-    const int depth = threadIdx.x % kTileDepth;
-#pragma unroll 4
-    for (int row = threadIdx.x / kTileDepth; row < kTileSide; row += kTileThreads / kTileDepth) {
-      const bool exists = row < rows.count && first + depth < rows.dim;
-      side[depth][row] = exists ? to_float(rows.data[row * rows.stride + first + depth]) : 0.0f;
-    }
-  }
-
-  // products = a · bᵀ
+// Shared memory through which a block multiplies tiles and adds up what its threads hold.
+class TileStage {
+ public:
+  // products = a · bᵀ, on tensor cores where the type allows.
   template <typename T>
   __device__ void multiply(const TileRows<T>& a, const TileRows<T>& b, Patch& products) {
 #pragma unroll
-    for (int i = 0; i < kPatch * kPatch; ++i) products[i / kPatch][i % kPatch] = 0.0f;
-    for (int first = 0; first < a.dim; first += kTileDepth) {
+    for (int j = 0; j < kPatchColumns; ++j) products[0][j] = products[1][j] = 0.0f;
+    constexpr int kDepth = std::is_same_v<T, float> ? kFloatDepth : Operand::kDim;
+    for (int first = 0; first < a.dim; first += kDepth) {
       __syncthreads();
-      fill(left, a, first);
-      fill(right, b, first);
+      fill(left_, a, first);
+      fill(right_, b, first);
       __syncthreads();
+      multiply_stage<T>(min(a.dim - first, kDepth), products);
+    }
+  }
+
+  // Combines what the threads hold of each row; the result is for those that hold column 0.
+  template <typename Combine>
+  __device__ void reduce_rows(float (&values)[kPatchRows], Combine combine) {
+    auto* shared = reinterpret_cast<float*>(left_);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kPatchRows; ++i) {
+      values[i] = combine(values[i], __shfl_xor_sync(0xffffffffu, values[i], 1));
+      values[i] = combine(values[i], __shfl_xor_sync(0xffffffffu, values[i], 2));
+      if (patch_column(0) == kTileSide / 2) shared[patch_row(i)] = values[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kPatchRows; ++i) values[i] = combine(values[i], shared[patch_row(i)]);
+  }
+
+  // The sum of a column, given what each thread holds of its own: for threads below kTileSide.
+  __device__ float column_sum(float (&own)[kPatchColumns]) {
+    auto* shared = reinterpret_cast<float*>(left_);
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kPatchColumns; ++j) {
+      for (int distance = 4; distance < 32; distance *= 2) own[j] += __shfl_xor_sync(0xffffffffu, own[j], distance);
+      if (lane_row() == 0) shared[warp_id() % 4 * kTileSide + patch_column(j)] = own[j];
+    }
+    __syncthreads();
+    if (threadIdx.x >= kTileSide) return 0.0f;
+    const float* column = shared + threadIdx.x;
+    return (column[0] + column[kTileSide]) + (column[2 * kTileSide] + column[3 * kTileSide]);
+  }
+
+ private:
+  using Operand = Tile<64, kTileSide>;
+  static constexpr int kFloatDepth = 32;
+  static constexpr int kFloatStride = kTileSide + 4;
+  static constexpr int kBytes = std::max(Operand::kBytes, kFloatDepth * kFloatStride * 4);
+
+  alignas(128) unsigned char left_[kBytes];
+  alignas(128) unsigned char right_[kBytes];
+
+  __device__ static void fill(unsigned char* side, const TileRows<float>& rows, int first) {
+    const int depth = threadIdx.x % kFloatDepth;
 #pragma unroll 4
-      for (int depth = 0; depth < kTileDepth; ++depth) {
-        const float4 x = *reinterpret_cast<const float4*>(&left[depth][patch_row(0)]);
-        const float4 y = *reinterpret_cast<const float4*>(&right[depth][patch_column(0)]);
-        const float rows[kPatch] = {x.x, x.y, x.z, x.w};
-        const float columns[kPatch] = {y.x, y.y, y.z, y.w};
+    for (int row = threadIdx.x / kFloatDepth; row < kTileSide; row += kTileThreads / kFloatDepth) {
+      const bool exists = row < rows.count && first + depth < rows.dim;
+      reinterpret_cast<float*>(side)[depth * kFloatStride + row] =
+          exists ? rows.data[row * rows.stride + first + depth] : 0.0f;
+    }
+  }
+
+  template <typename T>
+  __device__ static void fill(unsigned char* side, const TileRows<T>& rows, int first) {
+    constexpr Operand kOffsets{0};
+    if (rows.in_chunks()) {
+      // Eight lanes store two rows by four chunks.
+      const int chunk = threadIdx.x % 4 + threadIdx.x / 8 % 2 * 4;
 #pragma unroll
-        for (int i = 0; i < kPatch; ++i) {
-#pragma unroll
-          for (int j = 0; j < kPatch; ++j) products[i][j] = fmaf(rows[i], columns[j], products[i][j]);
-        }
+      for (int row = threadIdx.x / 16 * 2 + threadIdx.x / 4 % 2; row < kTileSide; row += kTileSide / 2) {
+        const bool exists = row < rows.count && first + chunk * 8 < rows.dim;
+        const auto* from = reinterpret_cast<const uint4*>(rows.data + row * rows.stride + first + chunk * 8);
+        *reinterpret_cast<uint4*>(side + kOffsets.chunk_address(row, chunk)) = exists ? *from : uint4{0, 0, 0, 0};
+      }
+    } else {
+      const int depth = threadIdx.x % Operand::kDim;
+#pragma unroll 2
+      for (int row = threadIdx.x / Operand::kDim; row < kTileSide; row += kTileThreads / Operand::kDim) {
+        const bool exists = row < rows.count && first + depth < rows.dim;
+        reinterpret_cast<T*>(side + kOffsets.chunk_address(row, depth / 8))[depth % 8] =
+            exists ? rows.data[row * rows.stride + first + depth] : from_float<T>(0.0f);
       }
     }
   }
 
-  // The sum of the columns of all patches, given those of each thread's own; for threads below kTileSide.
-  __device__ float column_sum(const float (&own)[kPatch]) {
-    __syncthreads();
+  template <typename T>
+  __device__ void multiply_stage(int depth, Patch& products) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const auto* left = reinterpret_cast<const float*>(left_);
+      const auto* right = reinterpret_cast<const float*>(right_);
+#pragma unroll 4
+      for (int d = 0; d < depth; ++d) {
 #pragma unroll
-    for (int j = 0; j < kPatch; ++j) left[threadIdx.x / 16][patch_column(j)] = own[j];
-    __syncthreads();
-    if (threadIdx.x >= kTileSide) return 0.0f;
-    float sum = 0.0f;
-    for (int i = 0; i < 16; ++i) sum += left[i][threadIdx.x];
-    return sum;
+        for (int j = 0; j < kPatchColumns; j += 2) {
+          const float2 pair = *reinterpret_cast<const float2*>(right + d * kFloatStride + patch_column(j));
+#pragma unroll
+          for (int i = 0; i < kPatchRows; ++i) {
+            const float x = left[d * kFloatStride + patch_row(i)];
+            products[i][j] = fmaf(x, pair.x, products[i][j]);
+            products[i][j + 1] = fmaf(x, pair.y, products[i][j + 1]);
+          }
+        }
+      }
+    } else {
+      const Operand rows{static_cast<uint32_t>(__cvta_generic_to_shared(left_))};
+      const Operand columns{static_cast<uint32_t>(__cvta_generic_to_shared(right_))};
+      Accumulator sums[kPatchColumns / 2];
+#pragma unroll
+      for (int j = 0; j < kPatchColumns; ++j) {
+        for (int i = 0; i < kPatchRows; ++i) sums[j / 2].x[2 * i + j % 2] = products[i][j];
+      }
+      for (int block = 0; 16 * block < depth; ++block) {
+        const Fragment a = load_matrix(rows_first(rows, patch_row(0) - lane_row(), block));
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const Fragment b = load_matrix(depth_first(columns, warp_id() / 4 * 32 + 16 * half, block));
+          multiply_add<T>(sums[2 * half], a, b.x[0], b.x[1]);
+          multiply_add<T>(sums[2 * half + 1], a, b.x[2], b.x[3]);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < kPatchColumns; ++j) {
+        for (int i = 0; i < kPatchRows; ++i) products[i][j] = sums[j / 2].x[2 * i + j % 2];
+      }
+    }
   }
 };
 
@@ -127,14 +214,14 @@ struct PreparedHead {
 
   // Scores to logits in units of log 2: minus infinity where order or mask hides the key.
   __device__ void to_logits(Patch& scores, std::int64_t first_row, std::int64_t first_key) const {
-    int visible[kPatch];
+    int visible[kPatchRows];
 #pragma unroll
-    for (int i = 0; i < kPatch; ++i) {
+    for (int i = 0; i < kPatchRows; ++i) {
       const std::int64_t row = first_row + patch_row(i);
       const std::int64_t seen = row < sequence.queries ? causal.limit(row) - first_key : 0;
       visible[i] = static_cast<int>(min(seen, std::int64_t{kTileSide}));
 #pragma unroll
-      for (int j = 0; j < kPatch; ++j) {
+      for (int j = 0; j < kPatchColumns; ++j) {
         scores[i][j] = patch_column(j) < visible[i] ? scores[i][j] * (problem.scale * kLog2E) : -INFINITY;
       }
     }
@@ -168,16 +255,16 @@ struct PreparedHead {
 
  private:
   template <typename T>
-  __device__ void apply_mask(Patch& logits, const int (&visible)[kPatch], std::int64_t first_row,
+  __device__ void apply_mask(Patch& logits, const int (&visible)[kPatchRows], std::int64_t first_row,
                              std::int64_t first_key) const {
     const Mask& mask = problem.mask;
     const T* first = static_cast<const T*>(mask.data) + sequence.batch * mask.batch_stride + head * mask.head_stride +
                      first_row * mask.row_stride + first_key;
 #pragma unroll
-    for (int i = 0; i < kPatch; ++i) {
+    for (int i = 0; i < kPatchRows; ++i) {
       const T* row = first + patch_row(i) * mask.row_stride;
 #pragma unroll
-      for (int j = 0; j < kPatch; ++j) {
+      for (int j = 0; j < kPatchColumns; ++j) {
         if (patch_column(j) < visible[i]) logits[i][j] = masked_logit(logits[i][j], row[patch_column(j)]);
       }
     }

@@ -8,13 +8,6 @@
 namespace quest::kernels::cuda {
 namespace {
 
-template <typename Combine>
-__device__ float reduce_row(float x, Combine combine) {
-#pragma unroll
-  for (int distance = 8; distance > 0; distance /= 2) x = combine(x, __shfl_xor_sync(0xffffffffu, x, distance));
-  return x;
-}
-
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads)
     query_statistics(const AttentionProblem p, const StatisticsOutputs outputs, int tiles) {
@@ -26,11 +19,11 @@ __global__ void __launch_bounds__(kTileThreads)
   if (last_row < first_row) return;
 
   const TileRows<T> queries = head.query_tile<T>(p.q, p.dim, first_row);
-  float lse[kPatch];
-  float largest[kPatch];
-  float entropy[kPatch];
+  float lse[kPatchRows];
+  float largest[kPatchRows];
+  float entropy[kPatchRows];
 #pragma unroll
-  for (int i = 0; i < kPatch; ++i) {
+  for (int i = 0; i < kPatchRows; ++i) {
     lse[i] = head.log_sum_exp(outputs.lse, first_row + patch_row(i));
     largest[i] = -INFINITY;
     entropy[i] = 0.0f;
@@ -41,24 +34,24 @@ __global__ void __launch_bounds__(kTileThreads)
     stage.multiply(queries, head.key_tile<T>(p.k, p.dim, first_key), logits);
     head.to_logits(logits, first_row, first_key);
 #pragma unroll
-    for (int i = 0; i < kPatch; ++i) {
+    for (int i = 0; i < kPatchRows; ++i) {
 #pragma unroll
-      for (int j = 0; j < kPatch; ++j) {
+      for (int j = 0; j < kPatchColumns; ++j) {
         const float probability = head.probability(logits[i][j], lse[i]);
         largest[i] = fmaxf(largest[i], logits[i][j]);
         if (probability != 0.0f) entropy[i] += probability * (lse[i] - logits[i][j]);
       }
     }
   }
+  stage.reduce_rows(largest, [](float a, float b) { return fmaxf(a, b); });
+  stage.reduce_rows(entropy, [](float a, float b) { return a + b; });
 #pragma unroll
-  for (int i = 0; i < kPatch; ++i) {
-    const float row_largest = reduce_row(largest[i], [](float a, float b) { return fmaxf(a, b); });
-    const float row_entropy = reduce_row(entropy[i], [](float a, float b) { return a + b; });
+  for (int i = 0; i < kPatchRows; ++i) {
     const std::int64_t row = first_row + patch_row(i);
-    if (row > last_row || threadIdx.x % 16 != 0) continue;
-    outputs.max_logit[head.query_row(row)] = row_largest * kLn2;
+    if (row > last_row || patch_column(0) != 0) continue;
+    outputs.max_logit[head.query_row(row)] = largest[i] * kLn2;
     // Rounding can carry a one-hot row below 0.
-    outputs.entropy[head.query_row(row)] = row_entropy < 0.0f ? 0.0f : row_entropy * kLn2;
+    outputs.entropy[head.query_row(row)] = entropy[i] < 0.0f ? 0.0f : entropy[i] * kLn2;
   }
 }
 
@@ -73,7 +66,7 @@ __global__ void __launch_bounds__(kTileThreads)
   if (first_key >= sequence.keys_stored) return;
 
   const TileRows<T> keys = head.key_tile<T>(p.k, p.dim, first_key);
-  float mass[kPatch] = {};
+  float mass[kPatchColumns] = {};
   const std::int64_t begin = head.causal.first_row(first_key) / kTileSide * kTileSide;
   const std::int64_t end = first_key < sequence.keys ? sequence.queries : 0;
   for (std::int64_t first_row = begin; first_row < end; first_row += kTileSide) {
@@ -81,10 +74,10 @@ __global__ void __launch_bounds__(kTileThreads)
     stage.multiply(head.query_tile<T>(p.q, p.dim, first_row), keys, logits);
     head.to_logits(logits, first_row, first_key);
 #pragma unroll
-    for (int i = 0; i < kPatch; ++i) {
+    for (int i = 0; i < kPatchRows; ++i) {
       const float lse = head.log_sum_exp(outputs.lse, first_row + patch_row(i));
 #pragma unroll
-      for (int j = 0; j < kPatch; ++j) mass[j] += head.probability(logits[i][j], lse);
+      for (int j = 0; j < kPatchColumns; ++j) mass[j] += head.probability(logits[i][j], lse);
     }
   }
   const float total = stage.column_sum(mass);
