@@ -69,21 +69,32 @@ struct KeyPass {
     for (auto& block : key_acc) block = {0, 0, 0, 0};
 #pragma unroll
     for (auto& block : value_acc) block = {0, 0, 0, 0};
-#pragma unroll 1
-    for (int first_query = shape.causal ? first_key : 0; first_query < shape.length; first_query += 16) {
-      Accumulator weights[2];
-      Accumulator score_grads[2];
-      spread_over_columns(weights, negative_lse + first_query * 4);
-      spread_over_columns(score_grads, negative_delta + first_query * 4);
-      add_products<T>(weights, key, queries, first_query);
-      add_products<T>(score_grads, value, grads, first_query);
-      exponentiate(weights[0]);
-      exponentiate(weights[1]);
-      if (shape.causal && first_query == first_key) mask_weights<true>(weights, first_key, first_query, shape);
-      multiply(score_grads, weights);
-      add_weighted_rows<T>(value_acc, pack<T>(weights[0], weights[1]), grads, first_query);
-      add_weighted_rows<T>(key_acc, pack<T>(score_grads[0], score_grads[1]), queries, first_query);
+    int first_query = 0;
+    if (shape.causal) {
+      add_queries<true>(first_key, queries, grads, negative_lse, negative_delta);
+      first_query = first_key + 16;
     }
+#pragma unroll 1
+    for (; first_query < shape.length; first_query += 16) {
+      add_queries<false>(first_query, queries, grads, negative_lse, negative_delta);
+    }
+  }
+
+  template <bool kMasked>
+  __device__ void add_queries(int first_query, AnyTile queries, AnyTile grads, uint32_t negative_lse,
+                              uint32_t negative_delta) {
+    Accumulator weights[2];
+    Accumulator score_grads[2];
+    spread_over_columns(weights, negative_lse + first_query * 4);
+    spread_over_columns(score_grads, negative_delta + first_query * 4);
+    add_products<T>(weights, key, queries, first_query);
+    add_products<T>(score_grads, value, grads, first_query);
+    exponentiate(weights[0]);
+    exponentiate(weights[1]);
+    if constexpr (kMasked) mask_weights<true>(weights, first_key, first_query, shape);
+    multiply(score_grads, weights);
+    add_weighted_rows<T>(value_acc, pack<T>(weights[0], weights[1]), grads, first_query);
+    add_weighted_rows<T>(key_acc, pack<T>(score_grads[0], score_grads[1]), queries, first_query);
   }
 
   // key_factor: scale / |k|.
@@ -110,25 +121,30 @@ struct QueryPass {
   __device__ void visit(AnyTile keys, AnyTile values) {
 #pragma unroll
     for (auto& block : acc) block = {0, 0, 0, 0};
-    const int key_end = shape.visible_keys(first_query + 15);
     const int seen_by_all = shape.visible_keys(first_query);
+    const int end = shape.visible_keys(first_query + 15);
+    int first_key = 0;
 #pragma unroll 1
-    for (int first_key = 0; first_key < key_end; first_key += 16) {
-      Accumulator weights[2];
-      Accumulator score_grads[2];
+    for (; first_key + 16 <= seen_by_all; first_key += 16) add_keys<false>(first_key, keys, values);
+    if (first_key < end) add_keys<true>(first_key, keys, values);
+  }
+
+  template <bool kMasked>
+  __device__ void add_keys(int first_key, AnyTile keys, AnyTile values) {
+    Accumulator weights[2];
+    Accumulator score_grads[2];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        weights[i / 4].x[i % 4] = negative_lse[i % 4 / 2];
-        score_grads[i / 4].x[i % 4] = negative_delta[i % 4 / 2];
-      }
-      add_products<T>(weights, query, keys, first_key);
-      add_products<T>(score_grads, grad, values, first_key);
-      exponentiate(weights[0]);
-      exponentiate(weights[1]);
-      if (first_key + 16 > seen_by_all) mask_weights<false>(weights, first_query, first_key, shape);
-      multiply(score_grads, weights);
-      add_weighted_rows<T>(acc, pack<T>(score_grads[0], score_grads[1]), keys, first_key);
+    for (int i = 0; i < 8; ++i) {
+      weights[i / 4].x[i % 4] = negative_lse[i % 4 / 2];
+      score_grads[i / 4].x[i % 4] = negative_delta[i % 4 / 2];
     }
+    add_products<T>(weights, query, keys, first_key);
+    add_products<T>(score_grads, grad, values, first_key);
+    exponentiate(weights[0]);
+    exponentiate(weights[1]);
+    if constexpr (kMasked) mask_weights<false>(weights, first_query, first_key, shape);
+    multiply(score_grads, weights);
+    add_weighted_rows<T>(acc, pack<T>(score_grads[0], score_grads[1]), keys, first_key);
   }
 
   __device__ void store(Rows<T> grad_q) {

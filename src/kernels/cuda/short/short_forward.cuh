@@ -19,8 +19,19 @@ struct QueryTile {
   Fragment query[kRowTiles][D / 16];
   RowPair offset[kRowTiles];
 
-  __device__ int key_end() const { return shape.visible_keys(first_row + 16 * kRowTiles - 1); }
+  // Calls visit(first_key, masked) for blocks of 16 keys; only the last ones need a mask.
+  template <typename Visit>
+  __device__ void for_each_key_block(Visit visit) const {
+    const int seen_by_all = shape.visible_keys(first_row);
+    const int end = shape.visible_keys(first_row + 16 * kRowTiles - 1);
+    int first_key = 0;
+#pragma unroll 1
+    for (; first_key + 16 <= seen_by_all; first_key += 16) visit(first_key, std::false_type{});
+#pragma unroll 1
+    for (; first_key < end; first_key += 16) visit(first_key, std::true_type{});
+  }
 
+  template <bool kMasked>
   __device__ void scores_of(Accumulator (&scores)[kRowTiles][2], int first_key) const {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -38,7 +49,7 @@ struct QueryTile {
         multiply_add<T>(scores[tile][1], query[tile][depth], key.x[2], key.x[3]);
       }
     }
-    if (first_key + 16 > shape.visible_keys(first_row)) {
+    if constexpr (kMasked) {
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
@@ -64,10 +75,9 @@ struct QueryTile {
       offset[tile] = {0, 0};
       largest[tile] = {-INFINITY, -INFINITY};
     }
-#pragma unroll 1
-    for (int first_key = 0; first_key < key_end(); first_key += 16) {
+    for_each_key_block([&](int first_key, auto masked) {
       Accumulator scores[kRowTiles][2];
-      scores_of(scores, first_key);
+      scores_of<masked.value>(scores, first_key);
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
@@ -76,7 +86,7 @@ struct QueryTile {
           row = fmaxf(row, fmaxf(scores[tile][0].x[i], scores[tile][1].x[i]));
         }
       }
-    }
+    });
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
       offset[tile] = {quad_max(largest[tile].x[0]), quad_max(largest[tile].x[1])};
@@ -110,11 +120,9 @@ struct QueryOutput {
 #pragma unroll
       for (auto& block : acc[t]) block = {0, 0, 0, 0};
     }
-    const int key_end = queries.key_end();
-#pragma unroll 1
-    for (int first_key = 0; first_key < key_end; first_key += 16) {
+    queries.for_each_key_block([&](int first_key, auto masked) {
       Accumulator scores[kRowTiles][2];
-      queries.scores_of(scores, first_key);
+      queries.template scores_of<masked.value>(scores, first_key);
       Fragment weights[kRowTiles];
 #pragma unroll
       for (int t = 0; t < kRowTiles; ++t) {
@@ -132,7 +140,7 @@ struct QueryOutput {
           multiply_add<T>(acc[t][2 * column + 1], weights[t], value.x[2], value.x[3]);
         }
       }
-    }
+    });
   }
 
   __device__ bool is_resolved(int length) const {

@@ -15,14 +15,12 @@ template <>
 struct WeightRange<__nv_bfloat16> {
   static constexpr float kHeadroom = 60.0f;
   static constexpr float kSmallestMean = 0x1p-100f;
-  static constexpr uint32_t kKeptBits = 0xffff0000u;
 };
 
 template <>
 struct WeightRange<__half> {
   static constexpr float kHeadroom = 15.0f;
   static constexpr float kSmallestMean = 0x1p-13f;
-  static constexpr uint32_t kKeptBits = 0xffffe000u;
 };
 
 // Covers the rounding of the unit keys and of the coarse sums: up to D / 8 additions of relative error 2^-8.
@@ -60,14 +58,6 @@ __device__ inline bool is_zero(RowPair offset) { return __all_sync(0xffffffffu, 
 __device__ inline void subtract(Accumulator& block, RowPair offset) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) block.x[i] -= offset.x[i / 2];
-}
-
-// Down to a value of the type: a row is divided by the sum of exactly the weights that the tensor cores multiply, so
-// that a row of one key returns its value unchanged. The bias of truncation cancels in the division.
-template <typename T>
-__device__ void truncate(Accumulator& block) {
-#pragma unroll
-  for (float& x : block.x) x = __uint_as_float(__float_as_uint(x) & WeightRange<T>::kKeptBits);
 }
 
 __device__ inline void exponentiate(Accumulator& block) {

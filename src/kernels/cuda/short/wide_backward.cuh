@@ -186,12 +186,11 @@ struct WideQueryGradients {
   }
 };
 
-// After the pass over queries only the tile's own group reads its keys and values, so their gradients leave through
-// their place.
+// Once every group has its query gradients, only the tile's own group reads its keys and values, so their gradients
+// leave through their place.
 template <typename T>
 __device__ void store_key_tile(WideKeyGradients<T>& gradients, const WideBackwardProblem<T>& problem, HeadIndex head,
                                int group) {
-  synchronize_group(group);
   gradients.stage(problem.shape.projection);
   order_with_engines();
   synchronize_group(group);
@@ -207,7 +206,10 @@ template <typename T>
 __global__ void __launch_bounds__(kWideThreads, 1)
     wide_backward(const __grid_constant__ WideBackwardProblem<T> problem) {
   extern __shared__ unsigned char shared[];
-  __shared__ uint64_t barrier_memory[2];
+  __shared__ uint64_t barrier_memory[3];
+  const auto queries_done = static_cast<uint32_t>(__cvta_generic_to_shared(&barrier_memory[2]));
+  int parity = 0;
+  if (threadIdx.x == 0) initialize_barrier(queries_done, kWideWarps);
   const Pipeline<WideBackwardStage> pipeline(shared, barrier_memory);
   const Shape& shape = problem.shape;
   const int length = shape.length;
@@ -233,10 +235,14 @@ __global__ void __launch_bounds__(kWideThreads, 1)
     prefetch();
     const int group_row = group * kGroupRows;
     WideQueryGradients<T>{head, group_row, warp_id() * 16}.run(problem.grad_q[shape.head(index)]);
-    __syncthreads();
+    __syncwarp();
+    if (lane_id() == 0) arrive(queries_done);
     WideKeyGradients<T> gradients{head, group_row, warp_id() * 16};
     gradients.visit_queries();
     load_out(min(index + static_cast<int>(gridDim.x), shape.head_count() - 1));
+    synchronize_group(group);
+    wait_barrier(queries_done, parity);
+    parity ^= 1;
     store_key_tile(gradients, problem, shape.head(index), group);
   };
   load_out(blockIdx.x);

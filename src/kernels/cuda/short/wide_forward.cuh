@@ -60,22 +60,7 @@ struct WideQueries {
 #pragma unroll
     for (auto& block : scores) {
       exponentiate(block);
-      truncate<T>(block);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sum.x[i / 2] += block.x[i];
     }
-  }
-
-  template <int kKeys>
-  __device__ void start_values(Accumulator (&scores)[kKeys / 8], int first_key) {
-    Fragment weights[(kKeys + 15) / 16];
-    pack_all<kKeys, T>(weights, scores);
-    open_products();
-#pragma unroll
-    for (int block = 0; block < (kKeys + 15) / 16; ++block) {
-      multiply_register<T>(acc, weights[block], sum_over_rows(tile.values, first_key + 16 * block));
-    }
-    commit_products();
   }
 
   template <int kKeys>
@@ -84,7 +69,21 @@ struct WideQueries {
     start_scores<kKeys>(scores, first_key);
     wait_products();
     if (active()) weigh<kKeys>(scores, first_key);
-    start_values<kKeys>(scores, first_key);
+    Fragment weights[(kKeys + 15) / 16];
+    pack_all<kKeys, T>(weights, scores);
+    open_products();
+#pragma unroll
+    for (int block = 0; block < (kKeys + 15) / 16; ++block) {
+      multiply_register<T>(acc, weights[block], sum_over_rows(tile.values, first_key + 16 * block));
+    }
+    commit_products();
+    // A row is divided by the sum of exactly the weights that the tensor cores multiply, so that a row of one key
+    // returns its value unchanged.
+#pragma unroll
+    for (const Fragment& block : weights) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum.x[i % 2] += low_half<T>(block.x[i]) + high_half<T>(block.x[i]);
+    }
     wait_products();
   }
 
@@ -147,7 +146,11 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_forward(const __grid_con
         .tile = {.shape = shape, .keys = {base}, .values = {base + 2 * WideTile::kBytes}, .first_row = warp_id() * 16},
         .queries = {base + WideTile::kBytes},
         .group_row = group * kGroupRows};
-    normalize_owned_keys<T>(wide.tile.keys, shape.length, shape.key_factor);
+#pragma unroll
+    for (int row = first_owned_row(); row < kWideRows; row += kWideThreads / 4) {
+      if (row - lane_row() >= shape.length) continue;
+      normalize_key<T>(wide.tile.keys, row, shape.length, shape.key_factor, [](int, float) {});
+    }
     order_with_engines();
     wait_stores_read();
     __syncthreads();

@@ -42,7 +42,7 @@ struct Pipeline {
   uint32_t base;
   uint32_t barriers;
 
-  __device__ Pipeline(unsigned char* shared, uint64_t (&barrier_memory)[2]) {
+  __device__ Pipeline(unsigned char* shared, const uint64_t* barrier_memory) {
     base = (static_cast<uint32_t>(__cvta_generic_to_shared(shared)) + kAlignment - 1) / kAlignment * kAlignment;
     barriers = static_cast<uint32_t>(__cvta_generic_to_shared(barrier_memory));
     if (threadIdx.x == 0) {
