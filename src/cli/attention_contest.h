@@ -1,6 +1,7 @@
 #pragma once
 
-// The three contestants of the speed table on one shape: quest::attention, torch's standard attention, torch's QUEST.
+// The contestants of the speed table on one shape: quest::attention, torch's standard attention, torch's QUEST; on a
+// GPU torch's two with each of its fast backends.
 
 #include <ATen/core/Tensor.h>
 
@@ -17,6 +18,7 @@ namespace quest::cli {
 struct ContestOptions {
   Formulation formulation = formulations::quest;  // of ours; the rivals are fixed
   at::ScalarType dtype = at::kFloat;
+  at::DeviceType device = at::kCPU;
 };
 
 class AttentionContest {
@@ -31,20 +33,26 @@ class AttentionContest {
                                  const std::function<void(double)>& on_progress) const;
 
  private:
-  using Function = std::function<at::Tensor()>;
+  struct Inputs {
+    at::Tensor q;
+    at::Tensor k;
+    at::Tensor v;
+    at::Tensor grad_output;
+  };
+  using Function = std::function<at::Tensor(const Inputs&)>;
 
-  [[nodiscard]] at::Tensor ours() const;
-  [[nodiscard]] at::Tensor torch_version(const Formulation& formulation) const;
-  [[nodiscard]] Contestant contestant(Function attention, Pass pass) const;
-  [[nodiscard]] std::vector<at::Tensor> output_and_gradients(const Function& attention) const;
+  [[nodiscard]] at::Tensor ours(const Inputs& inputs) const;
+  [[nodiscard]] at::Tensor torch_version(const Formulation& formulation, const Inputs& inputs) const;
+  [[nodiscard]] Contestant contestant(const Function& attention, Pass pass) const;
+  [[nodiscard]] BenchRow measure_on_cpu(Pass pass, const MeasurePlan& plan,
+                                        const std::function<void(double)>& on_progress) const;
+  [[nodiscard]] BenchRow measure_on_gpu(Pass pass, const MeasurePlan& plan,
+                                        const std::function<void(double)>& on_progress) const;
 
   AttentionShape shape_;
   ContestOptions options_;
-  at::Tensor q_;
-  at::Tensor k_;
-  at::Tensor v_;
   at::Tensor gain_;
-  at::Tensor grad_output_;
+  std::vector<Inputs> sets_;  // several on a GPU, so that no input waits in its cache
 };
 
 }  // namespace quest::cli

@@ -113,6 +113,8 @@ std::vector<AttentionShape> from_cases(std::span<const testing::Shape> cases) {
 
 std::vector<AttentionShape> model_shapes() { return from_cases(testing::kModelShapes); }
 
+std::vector<AttentionShape> gpu_shapes() { return from_cases(testing::kGpuShapes); }
+
 std::vector<AttentionShape> odd_shapes() { return from_cases(testing::kOddShapes); }
 
 AttentionShape parse_dims(std::string_view text) { return parse(kDimsForm, text, text); }
@@ -165,6 +167,18 @@ double attention_flops(const AttentionShape& shape, Pass pass) {
   const double forward = 2.0 * pairs * (dim + value_dim);
   const double backward = 2.0 * pairs * (3.0 * dim + 2.0 * value_dim);
   return pass == Pass::forward ? forward : forward + backward;
+}
+
+double attention_bytes(const AttentionShape& shape, Pass pass, double element_bytes) {
+  const auto rows = static_cast<double>(shape.batch * shape.heads * shape.queries);
+  const auto key_rows = static_cast<double>(shape.batch * shape.kv_heads * shape.keys);
+  const auto dim = static_cast<double>(shape.dim);
+  const auto value_dim = static_cast<double>(shape.value_dim);
+  const double inputs = rows * dim + key_rows * (dim + value_dim);
+  const double output = rows * value_dim;
+  // The backward reads inputs, output and its gradient, and writes a gradient for every input.
+  const double elements = pass == Pass::forward ? inputs + output : 3.0 * inputs + 3.0 * output;
+  return elements * element_bytes;
 }
 
 }  // namespace quest::cli

@@ -28,6 +28,9 @@ struct AttentionShape {
 // The shapes of the published speed table.
 [[nodiscard]] std::vector<AttentionShape> model_shapes();
 
+// Those of the table for GPUs.
+[[nodiscard]] std::vector<AttentionShape> gpu_shapes();
+
 // Sizes that fit no vector, tile or block.
 [[nodiscard]] std::vector<AttentionShape> odd_shapes();
 
@@ -52,5 +55,8 @@ enum class Pass { forward, forward_backward };
 // Floating-point operations of the two products of the forward, and of the five of the backward. The half of a causal
 // product that is never used is not counted.
 [[nodiscard]] double attention_flops(const AttentionShape& shape, Pass pass);
+
+// Bytes that cross the memory bus at least: every input read once and every output written once.
+[[nodiscard]] double attention_bytes(const AttentionShape& shape, Pass pass, double element_bytes);
 
 }  // namespace quest::cli

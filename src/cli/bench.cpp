@@ -13,6 +13,7 @@
 #include "cli/attention_contest.h"
 #include "cli/bench_report.h"
 #include "cli/commands.h"
+#include "cli/device_clock.h"
 #include "cli/dtype_option.h"
 #include "cli/formulation_option.h"
 #include "cli/progress.h"
@@ -27,7 +28,8 @@ struct BenchOptions {
   std::vector<std::string> added_shapes;
   std::vector<std::string> only;
   bool odd = false;
-  std::string dtype = "float32";
+  std::string device = "cpu";
+  std::string dtype;  // empty: what the device is trained with
   std::string formulation = "quest";
   int threads = 2;
   MeasurePlan plan;
@@ -36,7 +38,7 @@ struct BenchOptions {
 };
 
 std::vector<AttentionShape> requested_shapes(const BenchOptions& options) {
-  auto shapes = model_shapes();
+  auto shapes = options.device == "cuda" ? gpu_shapes() : model_shapes();
   if (options.odd) std::ranges::copy(odd_shapes(), std::back_inserter(shapes));
   for (const auto& text : options.added_shapes) {
     auto shape = parse_named_shape(text);
@@ -82,17 +84,27 @@ std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, con
 }
 
 void run_attention_bench(const BenchOptions& options) {
+  const bool on_gpu = options.device == "cuda";
   const auto shapes = requested_shapes(options);
+  const std::string dtype = !options.dtype.empty() ? options.dtype : on_gpu ? "bfloat16" : "float32";
   const ContestOptions contest_options{.formulation = parse_formulation(options.formulation),
-                                       .dtype = parse_dtype(options.dtype)};
+                                       .dtype = parse_dtype(dtype),
+                                       .device = on_gpu ? at::kCUDA : at::kCPU};
+  if (on_gpu) require_gpu();
   require_writable(options.json_path);
   at::set_num_threads(options.threads);
 
   const auto rows = measure_all(shapes, contest_options, options.plan);
-  std::cout << setting_line() << ", " << options.dtype << ", formulation " << options.formulation
-            << "; milliseconds and GFLOP/s are medians of at least " << options.plan.least_repetitions
-            << " interleaved samples\n\n"
-            << bench_table(rows, options.markdown ? TableStyle::markdown : TableStyle::text);
+  const auto style = options.markdown ? TableStyle::markdown : TableStyle::text;
+  std::cout << (on_gpu ? gpu_setting_line() : setting_line()) << ", " << dtype << ", formulation "
+            << options.formulation << "; milliseconds and " << (on_gpu ? "TFLOP/s" : "GFLOP/s")
+            << " are medians of at least " << options.plan.least_repetitions << " interleaved samples\n\n";
+  if (on_gpu) {
+    const auto element_bytes = static_cast<double>(c10::elementSize(contest_options.dtype));
+    std::cout << gpu_bench_table(rows, element_bytes, ceilings_of(gpu_text()), style);
+  } else {
+    std::cout << bench_table(rows, style);
+  }
   if (const auto warning = noise_warning(rows); !warning.empty()) std::cerr << "\n" << warning << "\n";
   if (!options.json_path.empty()) write_file(options.json_path, bench_json(rows));
 }
@@ -113,7 +125,11 @@ void add_bench_command(CLI::App& program) {
       ->delimiter(',')
       ->type_name("NAME,...");
   command->add_flag("--odd", options->odd, "Add the shapes that fit no vector, tile or block");
-  command->add_option("--dtype", options->dtype, kDtypeNames)->capture_default_str();
+  command->add_option("--device", options->device, "Where to measure; on a GPU with torch's flash and cuDNN backends")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--dtype", options->dtype,
+                      std::string(kDtypeNames) + "; if not given float32, on a GPU bfloat16");
   command
       ->add_option("--formulation", options->formulation,
                    "What ours computes: " + formulation_names() + "; the rivals stay")

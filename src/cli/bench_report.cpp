@@ -1,6 +1,9 @@
 #include "cli/bench_report.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "cli/measure.h"
@@ -33,7 +36,33 @@ std::vector<std::string> cells(const BenchRow& row) {
           ratio_text(row.torch_quest_ms / row.ours_ms)};
 }
 
-void add_geometric_mean(Table& table, std::span<const BenchRow> rows, Pass pass) {
+std::string time_text(double milliseconds) { return std::isfinite(milliseconds) ? three_digits(milliseconds) : "-"; }
+
+std::string floor_text(const BenchRow& row, double element_bytes, const Ceilings& ceilings) {
+  if (ceilings.flops_per_second == 0.0) return "-";
+  return three_digits(1e3 * std::max(attention_flops(row.shape, row.pass) / ceilings.flops_per_second,
+                                     attention_bytes(row.shape, row.pass, element_bytes) / ceilings.bytes_per_second));
+}
+
+std::vector<std::string> gpu_cells(const BenchRow& row, double element_bytes, const Ceilings& ceilings) {
+  std::vector<std::string> result = {row.shape.name, dims_text(row.shape), short_pass_name(row.pass),
+                                     three_digits(row.ours_ms)};
+  for (const auto& backend : row.backends) {
+    result.push_back(time_text(backend.standard_ms));
+    result.push_back(time_text(backend.quest_ms));
+  }
+  const double seconds = row.ours_ms * 1e-3;
+  for (const auto& text : {three_digits(attention_flops(row.shape, row.pass) / seconds * 1e-12),
+                           three_digits(attention_bytes(row.shape, row.pass, element_bytes) / seconds * 1e-12),
+                           floor_text(row, element_bytes, ceilings), ratio_text(row.torch_standard_ms / row.ours_ms),
+                           ratio_text(row.torch_quest_ms / row.ours_ms)}) {
+    result.push_back(text);
+  }
+  return result;
+}
+
+// The means of the last two columns.
+void add_geometric_mean(Table& table, std::span<const BenchRow> rows, Pass pass, std::size_t columns) {
   std::vector<double> over_standard;
   std::vector<double> over_quest;
   for (const auto& row : rows) {
@@ -42,38 +71,72 @@ void add_geometric_mean(Table& table, std::span<const BenchRow> rows, Pass pass)
     over_quest.push_back(row.torch_quest_ms / row.ours_ms);
   }
   if (over_quest.empty()) return;
-  table.add_row({"geometric mean", "", short_pass_name(pass), "", "", "", "", "", "",
-                 ratio_text(geometric_mean(over_standard)), ratio_text(geometric_mean(over_quest))});
+  std::vector<std::string> result(columns);
+  result[0] = "geometric mean";
+  result[2] = short_pass_name(pass);
+  result[columns - 2] = ratio_text(geometric_mean(over_standard));
+  result[columns - 1] = ratio_text(geometric_mean(over_quest));
+  table.add_row(std::move(result));
+}
+
+std::string finished(Table& table, std::span<const BenchRow> rows, std::size_t columns, TableStyle style) {
+  table.add_rule();
+  for (const Pass pass : {Pass::forward, Pass::forward_backward}) add_geometric_mean(table, rows, pass, columns);
+  return table.render(style);
 }
 
 }  // namespace
 
+Ceilings ceilings_of(std::string_view gpu_name) {
+  if (gpu_name.find("H200") == std::string_view::npos) return {};
+  return {.flops_per_second = 790e12, .bytes_per_second = 4.3e12};
+}
+
 std::string bench_table(std::span<const BenchRow> rows, TableStyle style) {
-  Table table({{"shape", Align::left},
-               {"B,H,N,D", Align::left},
-               {"pass", Align::left},
-               {"ours ms"},
-               {"torch std"},
-               {"torch QUEST"},
-               {"GFLOP/s"},
-               {"std"},
-               {"QUEST"},
-               {"vs std"},
-               {"vs QUEST"}});
+  const std::vector<Table::Column> columns = {{"shape", Align::left},
+                                              {"B,H,N,D", Align::left},
+                                              {"pass", Align::left},
+                                              {"ours ms"},
+                                              {"torch std"},
+                                              {"torch QUEST"},
+                                              {"GFLOP/s"},
+                                              {"std"},
+                                              {"QUEST"},
+                                              {"vs std"},
+                                              {"vs QUEST"}};
+  Table table(columns);
   for (const auto& row : rows) table.add_row(cells(row));
-  table.add_rule();
-  for (const Pass pass : {Pass::forward, Pass::forward_backward}) add_geometric_mean(table, rows, pass);
-  return table.render(style);
+  return finished(table, rows, columns.size(), style);
+}
+
+std::string gpu_bench_table(std::span<const BenchRow> rows, double element_bytes, const Ceilings& ceilings,
+                            TableStyle style) {
+  std::vector<Table::Column> columns = {
+      {"shape", Align::left}, {"B,H,N,D", Align::left}, {"pass", Align::left}, {"ours ms"}};
+  for (const auto& backend : rows.front().backends) {
+    columns.push_back({backend.name + " std"});
+    columns.push_back({backend.name + " QUEST"});
+  }
+  for (const char* title : {"TFLOP/s", "TB/s", "floor ms", "vs std", "vs QUEST"}) columns.push_back({title});
+  Table table(columns);
+  for (const auto& row : rows) table.add_row(gpu_cells(row, element_bytes, ceilings));
+  return finished(table, rows, columns.size(), style);
 }
 
 std::string bench_json(std::span<const BenchRow> rows) {
   auto array = nlohmann::ordered_json::array();
   for (const auto& row : rows) {
-    array.push_back({{"shape", row.shape.name},
-                     {"pass", pass_name(row.pass)},
-                     {"ours_ms", row.ours_ms},
-                     {"torch_standard_ms", row.torch_standard_ms},
-                     {"torch_quest_ms", row.torch_quest_ms}});
+    nlohmann::ordered_json object = {{"shape", row.shape.name},
+                                     {"pass", pass_name(row.pass)},
+                                     {"ours_ms", row.ours_ms},
+                                     {"torch_standard_ms", row.torch_standard_ms},
+                                     {"torch_quest_ms", row.torch_quest_ms}};
+    for (const auto& backend : row.backends) {
+      const auto key = [&](const char* what) { return std::string("torch_") + what + "_" + backend.name + "_ms"; };
+      if (std::isfinite(backend.standard_ms)) object[key("standard")] = backend.standard_ms;
+      if (std::isfinite(backend.quest_ms)) object[key("quest")] = backend.quest_ms;
+    }
+    array.push_back(std::move(object));
   }
   return array.dump(2) + "\n";
 }

@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <torch/cuda.h>
 
 #include <CLI/App.hpp>
 #include <iostream>
@@ -12,30 +11,27 @@
 #include "attention/choice.h"
 #include "cli/attention_shape.h"
 #include "cli/commands.h"
+#include "cli/device_clock.h"
 #include "cli/dtype_option.h"
 #include "cli/formulation_option.h"
 #include "cli/table.h"
 #include "cli/unit_gain.h"
 #include "cli/versions.h"
 #include "kernels/cpu/attention.h"
+#include "kernels/cuda/choice.h"
 
 namespace quest::cli {
 namespace {
 
 struct InfoOptions {
   std::string shape = "16,3,197,64";
+  std::string device = "cpu";
   std::string dtype = "float32";
   std::string formulation = "quest";
 };
 
 void print_line(const std::string& name, const std::string& value) {
   std::cout << pad(name, 17, Align::left) << value << "\n";
-}
-
-std::string gpu_text() {
-  if (!torch::cuda::is_available()) return "none that torch can use";
-  const auto count = torch::cuda::device_count();
-  return std::to_string(count) + (count == 1 ? " CUDA device" : " CUDA devices");
 }
 
 std::string threads_text() {
@@ -64,12 +60,76 @@ std::string work_text(const AttentionShape& shape) {
          three_digits(attention_flops(shape, Pass::forward_backward) * 1e-9) + " with backward";
 }
 
+kernels::StorageType storage_type(at::ScalarType type) {
+  switch (type) {
+    case at::kBFloat16:
+      return kernels::StorageType::bfloat16;
+    case at::kHalf:
+      return kernels::StorageType::float16;
+    default:
+      return kernels::StorageType::float32;
+  }
+}
+
+kernels::Input dense(std::int64_t heads, std::int64_t rows, std::int64_t dim) {
+  return {.data = nullptr, .batch_stride = heads * rows * dim, .head_stride = rows * dim, .row_stride = dim};
+}
+
+// The problem of this shape as the CUDA kernels would get it, without memory behind it.
+kernels::AttentionProblem gpu_problem(const AttentionShape& shape, at::ScalarType type,
+                                      const Formulation& formulation) {
+  static constexpr float kSomeGain = 1.0F;
+  kernels::AttentionProblem problem;
+  problem.batch = shape.batch;
+  problem.heads = shape.heads;
+  problem.kv_heads = shape.kv_heads;
+  problem.queries = problem.longest_queries = shape.queries;
+  problem.keys = problem.longest_keys = shape.keys;
+  problem.dim = shape.dim;
+  problem.value_dim = shape.value_dim;
+  problem.type = storage_type(type);
+  problem.q = dense(shape.heads, shape.queries, shape.dim);
+  problem.k = dense(shape.kv_heads, shape.keys, shape.dim);
+  problem.v = dense(shape.kv_heads, shape.keys, shape.value_dim);
+  problem.normalize_q = formulation.normalize_q;
+  problem.normalize_k = formulation.normalize_k;
+  problem.scale = static_cast<float>(formulation.default_scale(shape.dim));
+  problem.gain = formulation.gain_axes == GainAxes::none ? nullptr : &kSomeGain;
+  problem.causal = shape.causal ? kernels::Causal::top_left : kernels::Causal::none;
+  return problem;
+}
+
+void print_gpu_choice(const AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
+  constexpr int kHopper = 90;
+  const int found = compute_capability();
+  const int capability = found > 0 ? found : kHopper;
+  if (found == 0) print_line("GPU assumed", "compute capability 9.0 (Hopper)");
+  if (type == at::kDouble) {
+    print_line("kernel", "plain-formula reference");
+    print_line("because", "float64 is computed by the plain formula");
+    return;
+  }
+  const auto problem = gpu_problem(shape, type, formulation);
+  const auto print = [&](const char* pass, kernels::cuda::Pass which) {
+    const auto choice = kernels::cuda::choose_engine(problem, which, capability);
+    print_line(pass, std::string(kernels::cuda::name(choice.engine)));
+    print_line("because", std::string(choice.reason));
+  };
+  print("forward kernel", kernels::cuda::Pass::forward);
+  print("backward kernel", kernels::cuda::Pass::backward);
+}
+
+void print_cpu_choice(const AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
+  const auto choice = explain(shape, type, formulation);
+  const bool fused = choice.path == AttentionPath::fused;
+  print_line("kernel", fused ? "fused CPU kernel, " + kernels::cpu::instruction_set() : "plain-formula reference");
+  print_line("because", std::string(choice.reason));
+}
+
 void run_info(const InfoOptions& options) {
   const auto shape = parse_dims(options.shape);
   const auto type = parse_dtype(options.dtype);
   const auto& formulation = parse_formulation(options.formulation);
-  const auto choice = explain(shape, type, formulation);
-  const bool fused = choice.path == AttentionPath::fused;
 
   print_line("quest", quest_version());
   print_line("torch", torch_version());
@@ -80,8 +140,7 @@ void run_info(const InfoOptions& options) {
   std::cout << "\n";
   print_line("shape B,H,N,D", dims_text(shape) + ", " + options.dtype + ", " + options.formulation);
   print_line("work", work_text(shape));
-  print_line("kernel", fused ? "fused CPU kernel, " + kernels::cpu::instruction_set() : "plain-formula reference");
-  print_line("because", std::string(choice.reason));
+  options.device == "cuda" ? print_gpu_choice(shape, type, formulation) : print_cpu_choice(shape, type, formulation);
 }
 
 }  // namespace
@@ -93,6 +152,9 @@ void add_info_command(CLI::App& program) {
   command->add_option("--shape", options->shape, "B,H,N,D[,causal][,kv=HK][,nk=NK][,dv=DV]")
       ->type_name("SHAPE")
       ->capture_default_str();
+  command->add_option("--device", options->device, "Whose kernels to explain; cuda needs no GPU to be explained")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--dtype", options->dtype, kDtypeNames)->capture_default_str();
   command->add_option("--formulation", options->formulation, formulation_names())->capture_default_str();
   command->callback([options] { run_info(*options); });

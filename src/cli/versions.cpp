@@ -4,6 +4,7 @@
 #include <hwy/highway.h>
 #include <torch/version.h>
 
+#include "cli/device_clock.h"
 #include "kernels/cpu/attention.h"
 
 namespace quest::cli {
@@ -21,5 +22,7 @@ std::string setting_line() {
   return "quest " + quest_version() + ", torch " + torch_version() + ", " + kernels::cpu::instruction_set() + ", " +
          std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
+
+std::string gpu_setting_line() { return "quest " + quest_version() + ", torch " + torch_version() + ", " + gpu_text(); }
 
 }  // namespace quest::cli

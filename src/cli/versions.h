@@ -10,5 +10,7 @@ namespace quest::cli {
 
 // "quest 0.1.0, torch 2.13.0, AVX3, 2 threads": what a measurement must be read with.
 [[nodiscard]] std::string setting_line();
+// The same for a measurement on the GPU.
+[[nodiscard]] std::string gpu_setting_line();
 
 }  // namespace quest::cli

@@ -37,6 +37,24 @@ inline constexpr std::array kModelShapes{
     Shape{.name = "toy", .batch = 750, .heads = 1, .queries = 21, .dim = 20},
 };
 
+// The same at the batch sizes a GPU is trained with, and long sequences; the shapes of `quest bench attention --device
+// cuda`.
+inline constexpr std::array kGpuShapes{
+    Shape{.name = "vit-ti", .batch = 256, .heads = 3, .queries = 197, .dim = 64},
+    Shape{.name = "vit-b", .batch = 256, .heads = 12, .queries = 197, .dim = 64},
+    Shape{.name = "vit-l", .batch = 128, .heads = 16, .queries = 197, .dim = 64},
+    Shape{.name = "vit-h14", .batch = 64, .heads = 16, .queries = 257, .dim = 80},
+    Shape{.name = "lm-small", .batch = 96, .heads = 8, .queries = 256, .dim = 16, .causal = true},
+    Shape{.name = "seg-s", .batch = 8, .heads = 6, .queries = 1024, .dim = 64},
+    Shape{.name = "ptv3", .batch = 256, .heads = 8, .queries = 1024, .dim = 32},
+    Shape{.name = "ts", .batch = 16, .heads = 8, .queries = 1751, .dim = 16},
+    Shape{.name = "gpt2-1k", .batch = 16, .heads = 12, .queries = 1024, .dim = 64, .causal = true},
+    Shape{.name = "d128-4k", .batch = 4, .heads = 16, .queries = 4096, .dim = 128},
+    Shape{.name = "d128-4k-causal", .batch = 4, .heads = 16, .queries = 4096, .dim = 128, .causal = true},
+    Shape{.name = "d64-8k", .batch = 2, .heads = 16, .queries = 8192, .dim = 64},
+    Shape{.name = "d128-16k", .batch = 1, .heads = 16, .queries = 16384, .dim = 128, .causal = true},
+};
+
 // Sizes that fit no vector, tile or block: kernels must be right and not slow here either.
 inline constexpr std::array kOddShapes{
     Shape{.name = "n1-d24", .batch = 64, .heads = 4, .queries = 1, .dim = 24},
