@@ -60,7 +60,7 @@ neon: setup-check
 	@$(call run_tests,build-neon,^tests_kernels$$)
 
 cuda: setup
-	@scripts/compile_cuda.sh
+	@JOBS=$(JOBS) scripts/compile_cuda.sh
 
 clean:
 	@rm -rf build build-*

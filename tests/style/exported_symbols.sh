@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# libquest exports only names of quest; libquest_ops needs nothing of torch but its C functions.
-#   Usage: exported_symbols.sh LIBQUEST LIBQUEST_OPS
+# libquest exports only names of quest; the operator libraries need nothing of torch but its C functions.
+#   Usage: exported_symbols.sh LIBQUEST LIBQUEST_OPS...
 # Weak symbols are left out: they are instantiations of torch's own templates, shared with torch by design.
 set -euo pipefail
 
@@ -12,8 +12,10 @@ if foreign=$(grep -v '^quest::' <<<"$strong"); then
   printf '%s exports a name outside quest::\n%s\n' "$1" "$foreign"
   exit 1
 fi
-if torch=$(names --undefined-only "$2" | grep -E '^[UwvV] .*\b(at|c10|torch)::'); then
-  printf '%s needs a C++ symbol of torch, which ties it to one version\n%s\n' "$2" "$torch"
-  exit 1
-fi
-nm -D --undefined-only "$2" | grep aoti_torch >/dev/null || { echo "$2: expected to use torch's C functions, does not"; exit 1; }
+for operators in "${@:2}"; do
+  if torch=$(names --undefined-only "$operators" | grep -E '^[UwvV] .*\b(at|c10|torch)::'); then
+    printf '%s needs a C++ symbol of torch, which ties it to one version\n%s\n' "$operators" "$torch"
+    exit 1
+  fi
+  nm -D --undefined-only "$operators" | grep aoti_torch >/dev/null || { echo "$operators: expected to use torch's C functions, does not"; exit 1; }
+done
