@@ -3,6 +3,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+
+#include "attention/operators.h"
+#include "kernels/cuda/choice.h"
+
 namespace quest {
 namespace {
 
@@ -16,11 +21,15 @@ std::string_view why_not_fused(const AttentionCall& call) {
   if (transform_is_active()) {
     return "a functorch transform (vmap, grad, jvp) is active and the fused kernel has no rule for it";
   }
-  if (!call.q.is_cpu()) {
-    return "there is a fused kernel for the CPU only";
+  if (!operators::serve(call.q.device())) {
+    return call.q.is_cuda() ? "the CUDA operators, libquest_ops_cuda, are not loaded"
+                            : "there are fused kernels for the CPU and for CUDA only";
   }
   if (call.q.scalar_type() == at::kDouble) {
     return "float64 is computed by the plain formula";
+  }
+  if (call.q.is_cuda() && std::max(call.q.size(3), call.v.size(3)) > kernels::cuda::kLargestDim) {
+    return "the fused CUDA kernels take head dimensions up to 256";
   }
   for (const at::Tensor* tensor : {&call.q, &call.k, &call.v, &call.gain, &call.mask}) {
     if (has_forward_gradient(*tensor)) {
@@ -42,7 +51,9 @@ PathChoice choose_path(const AttentionCall& call, AttentionPath requested) {
   }
   const std::string_view obstacle = why_not_fused(call);
   if (obstacle.empty()) {
-    return {AttentionPath::fused, "the fused CPU kernel serves float32, bfloat16 and float16 of any shape"};
+    return {AttentionPath::fused, call.q.is_cuda()
+                                      ? "the fused CUDA kernels serve float32, bfloat16 and float16 of any length"
+                                      : "the fused CPU kernel serves float32, bfloat16 and float16 of any shape"};
   }
   TORCH_CHECK(requested != AttentionPath::fused, "quest::attention: the fused path was asked for, but ", obstacle,
               "; use AttentionPath::automatic");

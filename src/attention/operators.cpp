@@ -51,6 +51,12 @@ using DropoutSignature = Tensor(const Tensor&, std::int64_t, double, std::int64_
 
 }  // namespace
 
+bool serve(at::Device device) {
+  static const auto operation = find<ForwardSignature>("quest::attention_forward");
+  return (device.is_cpu() || device.is_cuda()) &&
+         operation.hasKernelForDispatchKey(device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+}
+
 Forward forward(const AttentionCall& call) {
   static const auto operation = find<ForwardSignature>("quest::attention_forward");
   auto [out, lse] = call_with_common(operation, call, call.q, call.k, call.v)();
@@ -71,10 +77,12 @@ AttentionStats statistics(const AttentionCall& call, const Tensor& lse) {
   return {lse, std::move(max_logit), std::move(entropy), std::move(q_norm), std::move(k_norm), std::move(key_mass)};
 }
 
-Tensor dropout_factors(at::IntArrayRef shape, double dropout_p, std::uint64_t seed) {
+Tensor dropout_factors(at::IntArrayRef shape, double dropout_p, std::uint64_t seed, at::Device device) {
   static const auto operation = find<DropoutSignature>("quest::dropout_factors");
   // The operator reads only the sizes of this tensor.
-  const Tensor rows = at::empty({shape[0], shape[1], shape[2], 0}, at::TensorOptions().dtype(at::kFloat));
+  const Tensor rows =
+      at::empty({shape[0], shape[1], shape[2], 0},
+                at::TensorOptions().dtype(at::kFloat).device(serve(device) ? device : at::Device(at::kCPU)));
   return with_torch_errors([&] { return operation.call(rows, shape[3], dropout_p, static_cast<std::int64_t>(seed)); });
 }
 

@@ -116,7 +116,7 @@ at::Tensor draw_dropout(const AttentionCall& call, std::int64_t batch, std::int6
     return {};
   }
   return operators::dropout_factors({batch, call.q.size(1), queries, keys}, call.settings.dropout_p,
-                                    call.settings.dropout_seed);
+                                    call.settings.dropout_seed, call.q.device());
 }
 
 at::Tensor packed_attention(const AttentionCall& call) {
