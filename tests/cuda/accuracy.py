@@ -177,7 +177,10 @@ def failures(small):
     lines, most_used, count = [], (0.0, ""), 0
     for case in cases.few_cases() if small else cases.every_case():
         count += 1
-        found, used = problems(case)
+        try:
+            found, used = problems(case)
+        except RuntimeError as error:
+            raise RuntimeError(f"{case}: {error}") from error
         most_used = max(most_used, (used, str(case)))
         lines += [f"{case}: {line}" for line in found]
     statistics_cases = list(cases.many_options(10, 100) if small else cases.one_option_each())
