@@ -1,9 +1,9 @@
-// One memory-bound kernel over rows: a few lanes share a row, and every lane starts the loads of all its rows before it
-// uses one.
+// One memory-bound kernel over rows: a few lanes share a row, two or three accesses each.
 
 #include <algorithm>
 #include <cfloat>
 
+#include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/storage.cuh"
 #include "kernels/cuda/prepare.h"
 #include "kernels/sequence.h"
@@ -28,17 +28,51 @@ struct RowTask {
   std::int64_t gain_head_stride = 0;
   std::int64_t gain_dim_stride = 0;
   const std::int64_t* lengths = nullptr;  // [batch]: rows at and after them have norm 0
-  void* destination = nullptr;            // dense [batch, heads, rows, dim]; null where only norms are wanted
-  float* reciprocals = nullptr;           // written where rows are normalised, or instead of them
-  float* norms = nullptr;
-  int log2_group = 0;  // lanes that share a row
+  void* destination = nullptr;            // dense [batch, heads, rows, dim]
+  float* reciprocals = nullptr;           // where rows are normalised
+  float* norms = nullptr;                 // if given, all that is written
+  int log2_group = 0;                     // lanes that share a row
   int first_batch = 0;
 };
 
-// kWidth elements as memory moves them.
+// What memory moves at once: 16 bytes, or one element.
 template <typename T, int kWidth>
-struct alignas(kWidth * sizeof(T)) Piece {
-  T x[kWidth];
+struct alignas(16) Piece {
+  uint32_t words[4];
+
+  __device__ float get(int i) const {
+    if constexpr (sizeof(T) == 4) {
+      return __uint_as_float(words[i]);
+    } else {
+      return i % 2 == 0 ? Element<T>::low(words[i / 2]) : Element<T>::high(words[i / 2]);
+    }
+  }
+
+  template <typename ElementOf>
+  __device__ static Piece of(ElementOf element) {
+    Piece piece;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (sizeof(T) == 4) {
+        piece.words[i] = __float_as_uint(element(i));
+      } else {
+        piece.words[i] = Element<T>::pack(element(2 * i), element(2 * i + 1));
+      }
+    }
+    return piece;
+  }
+};
+
+template <typename T>
+struct Piece<T, 1> {
+  T x;
+
+  __device__ float get(int /*i*/) const { return to_float(x); }
+
+  template <typename ElementOf>
+  __device__ static Piece of(ElementOf element) {
+    return {from_float<T>(element(0))};
+  }
 };
 
 __device__ inline float group_sum(float x, int group) {
@@ -51,44 +85,46 @@ __device__ inline float group_max(float x, int group) {
   return x;
 }
 
-template <int kCount>
-__device__ float sum_of_squares(const float (&x)[kCount], int group) {
-  float squares = 0;
+// The pieces of one row that a lane holds.
+template <typename T, int kWidth, int kPieces>
+struct RowPart {
+  static constexpr int kCount = kWidth * kPieces;
+  Piece<T, kWidth> pieces[kPieces];
+
+  __device__ float get(int i) const { return pieces[i / kWidth].get(i % kWidth); }
+
+  __device__ float sum_of_squares(float power, int group) const {
+    float squares = 0;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) squares = fmaf(x[i], x[i], squares);
-  return group_sum(squares, group);
-}
+    for (int i = 0; i < kCount; ++i) squares = fmaf(get(i) * power, get(i) * power, squares);
+    return group_sum(squares, group);
+  }
+
+  // The power of two that brings the row's largest element near one; of subnormal numbers, near enough for squares.
+  __device__ float power_near_one(int group) const {
+    float largest = 0;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) largest = fmaxf(largest, fabsf(get(i)));
+    const int exponent = (__float_as_int(group_max(largest, group)) >> 23) - 127;
+    return __int_as_float((127 - max(-126, min(126, exponent))) << 23);
+  }
+};
 
 // The squares of such a row sum without leaving float's range.
 __device__ inline bool is_ordinary(float squares) { return squares > 1e-30f && squares < 1e30f; }
 
-// The power of two that brings the row's largest element near one; of subnormal numbers, near enough for squares.
-template <int kCount>
-__device__ float power_near_one(const float (&x)[kCount], int group) {
-  float largest = 0;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) largest = fmaxf(largest, fabsf(x[i]));
-  const int exponent = (__float_as_int(group_max(largest, group)) >> 23) - 127;
-  return __int_as_float((127 - max(-126, min(126, exponent))) << 23);
-}
-
 struct RowScale {
-  float power;    // exact; the row has been multiplied by it
-  float squares;  // of the row as it is then
-};
+  float power = 1.0f;  // exact; 1 for ordinary rows, so that any power of two times a row has the same direction
+  float squares;       // of the row times the power
 
-// Only rows whose squares leave float's range change, so that any power of two times a row has the same direction.
-template <int kCount>
-__device__ RowScale bring_to_ordinary_size(float (&x)[kCount], int group) {
-  RowScale scale{1.0f, sum_of_squares(x, group)};
-  if (__all_sync(kAllLanes, is_ordinary(scale.squares))) return scale;
-  const float power = power_near_one(x, group);
-  if (!is_ordinary(scale.squares)) scale.power = power;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) x[i] *= scale.power;
-  scale.squares = sum_of_squares(x, group);
-  return scale;
-}
+  template <typename Part>
+  __device__ RowScale(const Part& part, int group) : squares(part.sum_of_squares(1.0f, group)) {
+    if (__all_sync(kAllLanes, is_ordinary(squares))) return;
+    const float near_one = part.power_near_one(group);
+    if (!is_ordinary(squares)) power = near_one;
+    squares = part.sum_of_squares(power, group);
+  }
+};
 
 // What is multiplied into a row's elements: one number, or one for each.
 template <int kCount, bool kGain>
@@ -101,111 +137,97 @@ struct Factor {
   }
 };
 
-// A block owns a run of rows of one head.
-template <typename T, int kWidth, int kPieces, int kRows, bool kGain>
+// A block owns a run of rows of one head, a few lanes each row.
+template <typename T, int kWidth, int kPieces, bool kGain>
 __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
-  constexpr int kCount = kWidth * kPieces;
   using Unit = Piece<T, kWidth>;
+  using Part = RowPart<T, kWidth, kPieces>;
   const std::int64_t batch = task.first_batch + blockIdx.z;
   const std::int64_t head = blockIdx.y;
   const int group = 1 << task.log2_group;
-  const int groups = kThreads >> task.log2_group;
   const int lane = threadIdx.x & (group - 1);
-  const std::int64_t first_row =
-      static_cast<std::int64_t>(blockIdx.x) * (groups * kRows) + (threadIdx.x >> task.log2_group);
+  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> task.log2_group;
+  const bool row_exists = row < task.rows;
   const auto column = [&](int piece) { return (lane + piece * group) * kWidth; };
 
   const T* source = static_cast<const T*>(task.source.data) + batch * task.source.batch_stride +
-                    head * task.source.head_stride + first_row * task.source.row_stride + column(0);
-  const std::int64_t source_step = groups * task.source.row_stride;
-  Unit units[kRows][kPieces];
+                    head * task.source.head_stride + row * task.source.row_stride;
+  Part part;
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const bool row_exists = first_row + r * groups < task.rows;
-#pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-      const T* at = source + r * source_step + piece * group * kWidth;
-      units[r][piece] = row_exists && column(piece) < task.dim ? *reinterpret_cast<const Unit*>(at) : Unit{};
-    }
+  for (int piece = 0; piece < kPieces; ++piece) {
+    const bool exists = row_exists && column(piece) < task.dim;
+    part.pieces[piece] = exists ? *reinterpret_cast<const Unit*>(source + column(piece)) : Unit{};
   }
 
-  Factor<kCount, kGain> factor{.scale = task.scale};
+  Factor<Part::kCount, kGain> factor{.scale = task.scale};
   if constexpr (kGain) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
+    for (int i = 0; i < Part::kCount; ++i) {
       const int d = column(i / kWidth) + i % kWidth;
       factor.gain[i] =
           d < task.dim ? task.scale * task.gain[head * task.gain_head_stride + d * task.gain_dim_stride] : 0.0f;
     }
   }
 
-  const std::int64_t first_dense = (batch * task.heads + head) * task.rows + first_row;
-  T* destination = static_cast<T*>(task.destination) + first_dense * task.dim + column(0);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const std::int64_t row = first_row + r * groups;
-    float x[kCount];
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = to_float(units[r][i / kWidth].x[i % kWidth]);
-
-    float reciprocal = 1.0f;
-    if (task.normalize) {
-      const RowScale scale = bring_to_ordinary_size(x, group);
-      reciprocal = scale.squares == 0.0f ? 0.0f : rsqrtf(scale.squares);
-      if (row < task.rows && lane == 0) {
-        const std::int64_t dense = first_dense + r * groups;
-        if (task.norms != nullptr) {
-          const bool absent = task.lengths != nullptr && row >= task.lengths[batch];
-          task.norms[dense] = absent ? 0.0f : sqrtf(scale.squares) / scale.power;
-        } else {
-          const float of_given = reciprocal * scale.power;
-          task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;
-        }
-      }
-    }
-    if (task.destination == nullptr || row >= task.rows) continue;
-
+  const std::int64_t dense = (batch * task.heads + head) * task.rows + row;
+  const auto store = [&](float power, float reciprocal) {
+    T* destination = static_cast<T*>(task.destination) + dense * task.dim;
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       if (column(piece) >= task.dim) continue;
-      Unit unit;
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        unit.x[i] = from_float<T>(factor(x[piece * kWidth + i], reciprocal, piece * kWidth + i));
-      }
-      *reinterpret_cast<Unit*>(destination + r * groups * task.dim + piece * group * kWidth) = unit;
+      *reinterpret_cast<Unit*>(destination + column(piece)) = Unit::of([&](int i) {
+        const int at = piece * kWidth + i;
+        return factor(part.get(at) * power, reciprocal, at);
+      });
     }
+  };
+  if (!task.normalize) {
+    if (row_exists) store(1.0f, 1.0f);
+    return;
   }
+
+  const RowScale scale(part, group);
+  if (!row_exists) return;
+  if (task.norms != nullptr) {
+    const bool absent = task.lengths != nullptr && row >= task.lengths[batch];
+    if (lane == 0) task.norms[dense] = absent ? 0.0f : sqrtf(scale.squares) / scale.power;
+    return;
+  }
+  const float reciprocal = scale.squares == 0.0f ? 0.0f : rsqrtf(scale.squares);
+  store(scale.power, reciprocal);
+  const float of_given = reciprocal * scale.power;
+  if (lane == 0) task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;
 }
 
-template <typename T, int kWidth, int kPieces, int kRows, bool kGain>
+template <typename T, int kWidth, int kPieces, bool kGain>
 cudaError_t launch_rows(RowTask task, cudaStream_t stream) {
   while ((kWidth * kPieces << task.log2_group) < task.dim) ++task.log2_group;
   if (task.log2_group > 5) return cudaErrorInvalidValue;
-  const std::int64_t runs = ceil_div(task.rows, (kThreads >> task.log2_group) * kRows);
+  const std::int64_t runs = ceil_div(task.rows, kThreads >> task.log2_group);
   if (runs * task.heads == 0) return cudaSuccess;
   for (; task.first_batch < task.batch; task.first_batch += kMostBlocksInDepth) {
     const int depth = std::min(task.batch - task.first_batch, kMostBlocksInDepth);
     const dim3 grid(static_cast<unsigned>(runs), task.heads, depth);
-    transform_rows<T, kWidth, kPieces, kRows, kGain><<<grid, kThreads, 0, stream>>>(task);
+    transform_rows<T, kWidth, kPieces, kGain><<<grid, kThreads, 0, stream>>>(task);
   }
   return cudaGetLastError();
-}
-
-template <typename T, bool kGain>
-cudaError_t launch_wide(const RowTask& task, cudaStream_t stream) {
-  constexpr int kWidth = 16 / sizeof(T);
-  int power = 1;
-  while (power * kWidth < task.dim) power *= 2;
-  // 80 elements are ten pieces: three in each of four lanes waste less than two in each of eight.
-  return power * kWidth * 3 / 4 >= task.dim ? launch_rows<T, kWidth, 3, 1, kGain>(task, stream)
-                                            : launch_rows<T, kWidth, 2, 2, kGain>(task, stream);
 }
 
 bool moves_in_16_bytes(const RowTask& task, std::int64_t element_bytes) {
   const auto whole = [&](std::int64_t elements) { return elements * element_bytes % 16 == 0; };
   return reinterpret_cast<std::uintptr_t>(task.source.data) % 16 == 0 && whole(task.dim) &&
          whole(task.source.row_stride) && whole(task.source.head_stride) && whole(task.source.batch_stride);
+}
+
+template <typename T, bool kGain>
+cudaError_t launch_type(const RowTask& task, cudaStream_t stream) {
+  constexpr int kWidth = 16 / sizeof(T);
+  if (!moves_in_16_bytes(task, sizeof(T))) return launch_rows<T, 1, 8, kGain>(task, stream);
+  int pieces = 1;
+  while (pieces * kWidth < task.dim) pieces *= 2;
+  // 80 elements are ten pieces: three in each of four lanes waste less than two in each of eight.
+  return pieces * kWidth * 3 / 4 >= task.dim ? launch_rows<T, kWidth, 3, kGain>(task, stream)
+                                             : launch_rows<T, kWidth, 2, kGain>(task, stream);
 }
 
 // Where nothing depends on the head and rows follow each other evenly, all of them are those of one head.
@@ -221,12 +243,8 @@ RowTask merged(RowTask task) {
 cudaError_t run(const RowTask& given, const Launch& launch) {
   const RowTask task = merged(given);
   return with_element(task.type, [&]<typename T>(T) {
-    if (!moves_in_16_bytes(task, sizeof(T))) {
-      return task.gain != nullptr ? launch_rows<T, 1, 8, 1, true>(task, launch.stream)
-                                  : launch_rows<T, 1, 8, 1, false>(task, launch.stream);
-    }
-    return task.gain != nullptr ? launch_wide<T, true>(task, launch.stream)
-                                : launch_wide<T, false>(task, launch.stream);
+    return task.gain != nullptr ? launch_type<T, true>(task, launch.stream)
+                                : launch_type<T, false>(task, launch.stream);
   });
 }
 
