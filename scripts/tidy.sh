@@ -36,7 +36,12 @@ if [[ ${#sources[@]} == 0 ]]; then
   echo "clang-tidy: no layer changed"
   exit
 fi
-cmake --preset tidy -DQUEST_TORCH_DIR="${TORCH_DIR:-}" >/dev/null
+cuda=$(command -v nvcc >/dev/null && echo ON || echo OFF)
+cmake --preset tidy -DQUEST_TORCH_DIR="${TORCH_DIR:-}" -DQUEST_CUDA="$cuda" >/dev/null
+# Some sources belong to a build with CUDA, or with a torch that has it.
+mapfile -t sources < <(printf '%s\n' "${sources[@]}" | while read -r source; do
+  grep -qF "\"file\": \"$PWD/$source\"" $build/compile_commands.json && echo "$source"
+done)
 echo "clang-tidy: ${#sources[@]} sources"
 # The compile commands are GCC's: some of its warnings are unknown to clang.
 printf '%s\0' "${sources[@]}" |

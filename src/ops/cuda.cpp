@@ -51,11 +51,11 @@ const kernel::DeviceInfo& device_info(int device) {
   static const auto devices = [] {
     int count = 0;
     check_cuda("counting the devices", cudaGetDeviceCount(&count));
-    std::vector<kernel::DeviceInfo> infos;
+    std::vector<kernel::DeviceInfo> infos(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      infos.push_back({.compute_capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor, i) +
-                                             attribute(cudaDevAttrComputeCapabilityMinor, i),
-                       .multiprocessors = attribute(cudaDevAttrMultiProcessorCount, i)});
+      infos[static_cast<std::size_t>(i)] = {.compute_capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor, i) +
+                                                                  attribute(cudaDevAttrComputeCapabilityMinor, i),
+                                            .multiprocessors = attribute(cudaDevAttrMultiProcessorCount, i)};
     }
     return infos;
   }();
