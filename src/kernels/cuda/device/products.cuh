@@ -47,7 +47,16 @@ __device__ ColumnsSummed sum_columns(Panel<kRows, kColumns> panel, int first_row
 // columns of B.
 template <int kRows, int kColumns>
 __device__ RowsSummed sum_rows(Panel<kRows, kColumns> panel, int first_row, int first_block = 0) {
-  return {((panel.block(first_block) >> 4) + first_row * 8) | (Panel<kRows, kColumns>::kBlockBytes >> 4 << 16)};
+  return {(panel.block(first_block) >> 4) + first_row * 8 + (Panel<kRows, kColumns>::kBlockBytes >> 4 << 16)};
+}
+
+// The same for columns of the panel's block and, after them, 8 columns of a block of 16 rows that lies behind the
+// panel.
+template <int kRows>
+__device__ RowsSummed sum_rows_beside(Panel<kRows, 64> panel, int first_row, uint32_t columns_beside) {
+  const uint32_t address = panel.base >> 4;
+  const uint32_t first = address + (((columns_beside >> 4) - address) << 16);
+  return {first + first_row * 8 - (first_row * 8 << 16)};
 }
 
 // Until at most kPending of this warpgroup's committed groups are unfinished.
@@ -222,6 +231,23 @@ __device__ void multiply(Accumulator (&c)[16], const Fragment& a, B b, bool accu
         "+f"(c[12].x[0]), "+f"(c[12].x[1]), "+f"(c[12].x[2]), "+f"(c[12].x[3]), "+f"(c[13].x[0]), "+f"(c[13].x[1]),
         "+f"(c[13].x[2]), "+f"(c[13].x[3]), "+f"(c[14].x[0]), "+f"(c[14].x[1]), "+f"(c[14].x[2]), "+f"(c[14].x[3]),
         "+f"(c[15].x[0]), "+f"(c[15].x[1]), "+f"(c[15].x[2]), "+f"(c[15].x[3])
+      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "n"(kOperandHigh),
+        "r"(static_cast<int>(accumulate)), "n"(B::kTransposed), "C"(Element<T>::kName));
+}
+
+template <typename T, typename B>
+__device__ void multiply(Accumulator (&c)[9], const Fragment& a, B b, bool accumulate) {
+  asm volatile(
+      "{ .reg .pred p; .reg .b64 b; setp.ne.b32 p, %42, 0; mov.b64 b, {%40,%41};"
+      "wgmma.mma_async.sync.aligned.m64n72k16.f32%44%44 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%"
+      "30,%31,%32,%33,%34,%35}, {%36,%37,%38,%39}, b, p, 1, 1, %43; }"
+      : "+f"(c[0].x[0]), "+f"(c[0].x[1]), "+f"(c[0].x[2]), "+f"(c[0].x[3]), "+f"(c[1].x[0]), "+f"(c[1].x[1]),
+        "+f"(c[1].x[2]), "+f"(c[1].x[3]), "+f"(c[2].x[0]), "+f"(c[2].x[1]), "+f"(c[2].x[2]), "+f"(c[2].x[3]),
+        "+f"(c[3].x[0]), "+f"(c[3].x[1]), "+f"(c[3].x[2]), "+f"(c[3].x[3]), "+f"(c[4].x[0]), "+f"(c[4].x[1]),
+        "+f"(c[4].x[2]), "+f"(c[4].x[3]), "+f"(c[5].x[0]), "+f"(c[5].x[1]), "+f"(c[5].x[2]), "+f"(c[5].x[3]),
+        "+f"(c[6].x[0]), "+f"(c[6].x[1]), "+f"(c[6].x[2]), "+f"(c[6].x[3]), "+f"(c[7].x[0]), "+f"(c[7].x[1]),
+        "+f"(c[7].x[2]), "+f"(c[7].x[3]), "+f"(c[8].x[0]), "+f"(c[8].x[1]), "+f"(c[8].x[2]), "+f"(c[8].x[3])
       : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "n"(kOperandHigh),
         "r"(static_cast<int>(accumulate)), "n"(B::kTransposed), "C"(Element<T>::kName));
 }
