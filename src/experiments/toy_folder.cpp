@@ -1,0 +1,228 @@
+#include "experiments/toy_folder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace quest::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using kernels::cpu::EpochRecord;
+
+constexpr const char* kSettingsFile = "settings.json";
+constexpr const char* kResultsFile = "results.jsonl";
+
+constexpr std::array<std::pair<const char*, float EpochRecord::*>, 8> kSeries = {{
+    {"loss", &EpochRecord::loss},
+    {"train_accuracy", &EpochRecord::train_accuracy},
+    {"test_accuracy", &EpochRecord::test_accuracy},
+    {"biased_key_norm", &EpochRecord::biased_key_norm},
+    {"unbiased_key_norm", &EpochRecord::unbiased_key_norm},
+    {"other_key_norm", &EpochRecord::other_key_norm},
+    {"query_norm", &EpochRecord::query_norm},
+    {"entropy", &EpochRecord::entropy},
+}};
+
+// Six digits are all that a float holds, and a third of the length of its exact value.
+double short_number(float value) {
+  if (!std::isfinite(value)) return value;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", static_cast<double>(value));
+  return std::strtod(text.data(), nullptr);
+}
+
+// JSON has no NaN: what is not finite is written as null.
+float number_or_nan(const nlohmann::json& value) {
+  return value.is_null() ? std::numeric_limits<float>::quiet_NaN() : value.get<float>();
+}
+
+[[noreturn]] void fail_on_file(const std::filesystem::path& file, const std::string& what) {
+  throw std::runtime_error(what + " \"" + file.string() + "\" failed: " + std::strerror(errno));
+}
+
+void write_all(int file, const std::string& text, const std::filesystem::path& path) {
+  for (std::size_t written = 0; written < text.size();) {
+    const auto count = ::write(file, text.data() + written, text.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_on_file(path, "writing");
+    written += static_cast<std::size_t>(count);
+  }
+  if (::fsync(file) != 0) fail_on_file(path, "syncing");
+}
+
+ToyTraining training_from_json(const nlohmann::json& line) {
+  return {.formulation = line.at("formulation").get<std::string>(),
+          .learning_rate = line.at("learning_rate").get<double>(),
+          .weight_decay = line.at("weight_decay").get<double>(),
+          .realization = line.at("realization").get<int>(),
+          .initialization = line.at("initialization").get<int>()};
+}
+
+std::string difference(const Json& stored, const Json& asked) {
+  for (const auto& [key, value] : asked.items()) {
+    if (!stored.contains(key)) return key + " (not stored there)";
+    if (stored.at(key) != value) return key + " (there " + stored.at(key).dump() + ", asked for " + value.dump() + ")";
+  }
+  return "";
+}
+
+}  // namespace
+
+Json to_json(const ToySettings& settings) {
+  return {{"formulations", settings.formulations},
+          {"wiring", wiring_name(settings.wiring)},
+          {"tokens", settings.sizes.tokens},
+          {"samples", settings.sizes.training_samples},
+          {"test_samples", settings.sizes.test_samples},
+          {"learning_rates", settings.learning_rates},
+          {"weight_decays", settings.weight_decays},
+          {"realizations", settings.realizations},
+          {"initializations", settings.initializations},
+          {"seed", settings.seed},
+          {"epochs", settings.epochs},
+          {"batch", settings.batch}};
+}
+
+Json to_json(const ToyResult& result) {
+  Json series = Json::object();
+  for (const auto& [name, member] : kSeries) {
+    Json values = Json::array();
+    for (const EpochRecord& epoch : result.figures.epochs) values.push_back(short_number(epoch.*member));
+    series[name] = std::move(values);
+  }
+  return {{"formulation", result.training.formulation},
+          {"learning_rate", result.training.learning_rate},
+          {"weight_decay", result.training.weight_decay},
+          {"realization", result.training.realization},
+          {"initialization", result.training.initialization},
+          {"outcome", outcome_name(result.outcome())},
+          {"train_accuracy", short_number(result.figures.train_accuracy)},
+          {"test_accuracy", short_number(result.figures.test_accuracy)},
+          {"epochs", std::move(series)}};
+}
+
+ToyResult result_from_json(const nlohmann::json& line) {
+  ToyResult result{.training = training_from_json(line)};
+  result.figures.train_accuracy = line.at("train_accuracy").get<float>();
+  result.figures.test_accuracy = line.at("test_accuracy").get<float>();
+  const auto& series = line.at("epochs");
+  result.figures.epochs.resize(series.at("loss").size());
+  for (const auto& [name, member] : kSeries) {
+    const auto& values = series.at(name);
+    if (values.size() != result.figures.epochs.size()) {
+      throw std::invalid_argument(std::string(name) + " has another number of epochs than loss");
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) result.figures.epochs[i].*member = number_or_nan(values[i]);
+  }
+  return result;
+}
+
+ToyFolder::ToyFolder(std::filesystem::path path, const ToySettings& settings, const std::string& command)
+    : path_(std::move(path)), settings_(settings) {
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);
+  if (error) {
+    throw std::runtime_error("the run folder \"" + path_.string() + "\" cannot be created: " + error.message() +
+                             "; choose another");
+  }
+  claim(command);
+  read_results();
+  const auto file = path_ / kResultsFile;
+  file_ = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0) fail_on_file(file, "opening");
+}
+
+ToyFolder::~ToyFolder() {
+  if (file_ >= 0) ::close(file_);
+}
+
+// Writes the settings into a new folder, and holds a folder that has some to them.
+void ToyFolder::claim(const std::string& command) const {
+  const auto file = path_ / kSettingsFile;
+  const Json asked = to_json(settings_);
+  if (std::ifstream stream(file); stream) {
+    const Json stored = Json::parse(stream, nullptr, false);
+    if (stored.is_discarded() || !stored.contains("settings")) {
+      throw std::runtime_error("\"" + file.string() +
+                               "\" was expected to hold the settings of a run and does not; choose another folder");
+    }
+    if (const auto text = difference(stored.at("settings"), asked); !text.empty()) {
+      throw std::runtime_error("the folder \"" + path_.string() + "\" holds a run with another " + text +
+                               "; choose another folder, or ask for the same");
+    }
+    return;
+  }
+  const Json content = {{"experiment", "toy"}, {"command", command}, {"settings", asked}};
+  std::ofstream stream(file);
+  stream << content.dump(2) << "\n" << std::flush;
+  if (!stream) fail_on_file(file, "writing");
+}
+
+void ToyFolder::read_results() {
+  const auto file = path_ / kResultsFile;
+  std::ifstream stream(file);
+  const auto asked = trainings_of(settings_);
+  const std::set<ToyTraining> known(asked.begin(), asked.end());
+  std::set<ToyTraining> seen;
+  std::string line;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    const auto fail = [&](const std::string& why) {
+      throw std::runtime_error("\"" + file.string() + "\", line " + std::to_string(number) +
+                               ": expected a finished training, got " + why +
+                               ". Nothing was changed; remove that line to have it trained again.");
+    };
+    try {
+      if (stream.eof()) fail("a line without an end");
+      auto result = result_from_json(nlohmann::json::parse(line));
+      if (!known.contains(result.training)) fail("one that is not part of this run");
+      if (!seen.insert(result.training).second) fail("one that an earlier line holds already");
+      finished_.push_back(std::move(result));
+    } catch (const nlohmann::json::exception& error) {
+      fail(error.what());
+    } catch (const std::invalid_argument& error) {
+      fail(error.what());
+    }
+  }
+}
+
+void ToyFolder::add(std::span<const ToyResult> results) {
+  std::string lines;
+  for (const ToyResult& result : results) lines += to_json(result).dump() + "\n";
+  write_all(file_, lines, path_ / kResultsFile);
+  finished_.insert(finished_.end(), results.begin(), results.end());
+}
+
+std::vector<ToyResult> ToyFolder::results() const {
+  std::map<ToyTraining, const ToyResult*> by_training;
+  for (const ToyResult& result : finished_) by_training[result.training] = &result;
+  std::vector<ToyResult> ordered;
+  for (const ToyTraining& training : trainings_of(settings_)) {
+    if (const auto found = by_training.find(training); found != by_training.end()) ordered.push_back(*found->second);
+  }
+  return ordered;
+}
+
+std::vector<ToyTraining> ToyFolder::unfinished() const {
+  std::set<ToyTraining> done;
+  for (const ToyResult& result : finished_) done.insert(result.training);
+  auto trainings = trainings_of(settings_);
+  std::erase_if(trainings, [&](const ToyTraining& training) { return done.contains(training); });
+  return trainings;
+}
+
+}  // namespace quest::experiments

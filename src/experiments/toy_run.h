@@ -1,0 +1,25 @@
+#pragma once
+
+// Trains on all threads. Each thread takes the next group of models that fit one vector; what comes out does not depend
+// on how many threads there are or who takes what.
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "experiments/toy.h"
+
+namespace quest::experiments {
+
+struct ToyCallbacks {
+  // Called from one thread at a time, in the order in which groups end.
+  std::function<void(const std::vector<ToyResult>&)> on_finished;
+  // Asked between epochs, from every thread.
+  std::function<bool()> should_stop;
+};
+
+// Groups that were stopped leave no results. An exception of a callback ends the run and is thrown on.
+void run_trainings(const ToySettings& settings, std::span<const ToyTraining> trainings, int threads,
+                   const ToyCallbacks& callbacks);
+
+}  // namespace quest::experiments

@@ -1,0 +1,108 @@
+// The sweep engine's gradients and weights against autograd in float64, for every formulation and wiring.
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include "experiments/toy.h"
+#include "kernels/cpu/sweep/lane_models.h"
+#include "kernels/sweep/parameters.h"
+#include "kernels/sweep/random.h"
+#include "tests/kernels/instruction_sets.h"
+#include "tests/testing/toy_reference.h"
+
+namespace quest::testing {
+namespace {
+
+namespace sweep = kernels::sweep;
+namespace cpu = kernels::cpu;
+using experiments::Wiring;
+
+struct GradientCase {
+  std::string formulation;
+  Wiring wiring;
+};
+
+std::vector<GradientCase> gradient_cases() {
+  std::vector<GradientCase> cases;
+  for (const auto& formulation : experiments::paper_settings().formulations) {
+    for (const Wiring wiring : {Wiring::algorithm, Wiring::pre_norm}) cases.push_back({formulation, wiring});
+  }
+  return cases;
+}
+
+std::string case_name(const ::testing::TestParamInfo<GradientCase>& info) {
+  auto name = info.param.formulation + "_" + std::string(experiments::wiring_name(info.param.wiring));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+class SweepGradient : public ::testing::TestWithParam<GradientCase> {};
+
+constexpr float kLearningRate = 1e-3F;
+constexpr float kWeightDecay = 0.1F;
+constexpr double kBound = 1e-5;
+
+// Away from the values where parameters start, so that none of them is neutral.
+std::vector<float> some_parameters(int tokens, std::uint64_t initialization) {
+  auto parameters = sweep::initial_parameters(tokens, 1, initialization);
+  sweep::Random random(2, {initialization});
+  for (float& value : parameters) value += static_cast<float>(0.1 * random.normal());
+  return parameters;
+}
+
+at::Tensor lane_of(const cpu::LaneFloats& values, const cpu::LaneModels& models, int lane) {
+  auto tensor = torch::empty({models.layout.count}, torch::kFloat64);
+  for (int i = 0; i < models.layout.count; ++i) tensor[i] = values[static_cast<std::size_t>(i) * models.lanes + lane];
+  return tensor;
+}
+
+double worst(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+void compare_one_step(const sweep::Model& model, int lane) {
+  const auto data = sweep::draw_realization({.tokens = model.tokens, .training_samples = 20, .test_samples = 1}, 5, 0);
+  std::vector<int> samples;
+  for (int i = 0; i < 19; ++i) samples.push_back((7 * i) % 20);
+  cpu::LaneModels models(model, cpu::model_lanes());
+  for (int i = 0; i < models.lanes; ++i) {
+    models.set_lane(i, some_parameters(model.tokens, i), kLearningRate, kWeightDecay);
+  }
+  const auto totals = cpu::batch_gradient(models, data.training, samples);
+
+  ToyReference reference(model, some_parameters(model.tokens, lane), torch::kFloat64);
+  const auto all = tensors_of(data.training, torch::kFloat64);
+  const auto which = torch::tensor(std::vector<std::int64_t>(samples.begin(), samples.end()));
+  const auto labels = all.labels.index_select(0, which);
+  const auto logits = reference.logits(all.inputs.index_select(0, which));
+  const auto loss = torch::nn::functional::cross_entropy(logits, labels);
+  loss.backward();
+  for (const auto& parameter : reference.parameters()) {
+    if (!parameter.grad().defined()) parameter.mutable_grad() = torch::zeros_like(parameter);
+  }
+
+  EXPECT_NEAR(totals.loss[lane] / static_cast<double>(samples.size()), loss.item<double>(), kBound);
+  EXPECT_EQ(totals.correct[lane], logits.argmax(1).eq(labels).sum().item<float>());
+  const auto gradient = reference.flat_gradient();
+  EXPECT_LT(worst(lane_of(models.gradient, models, lane), gradient), kBound * gradient.abs().max().item<double>());
+
+  torch::optim::AdamW optimizer(reference.parameters(),
+                                torch::optim::AdamWOptions(kLearningRate).weight_decay(kWeightDecay));
+  optimizer.step();
+  cpu::adamw_step(models);
+  EXPECT_LT(worst(lane_of(models.weights, models, lane), reference.flat_parameters()), kBound);
+}
+
+TEST_P(SweepGradient, AndWeightsAfterAStepAreThoseOfAutograd) {
+  const auto model = experiments::toy_model(formulation_from_name(GetParam().formulation), GetParam().wiring, 7);
+  for_each_instruction_set([&] {
+    for (const int lane : {0, cpu::model_lanes() - 1}) compare_one_step(model, lane);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Formulations, SweepGradient, ::testing::ValuesIn(gradient_cases()), case_name);
+
+}  // namespace
+}  // namespace quest::testing
