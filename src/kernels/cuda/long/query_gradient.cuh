@@ -29,6 +29,7 @@ struct QueryRows {
   float lse[kQueries];  // times log2 e; infinite where no key is seen
   float delta[kQueries];
   float factor[kQueries];  // to fixed point; NaN where the gradient is
+  int tile[4];             // the first one: which tile this is, of those of all heads
 };
 
 // A tile of fixed-point gradients lies in memory as the warps hold it: each warp's 16 x 64 part is eight chunks of four
@@ -182,6 +183,7 @@ __global__ void __launch_bounds__(kRowThreads) measure_queries(const GradientRow
   largest_value = largest_over<32>(largest_value);
 
   auto& rows = reinterpret_cast<QueryRows<Tile::kQueries>*>(p.rows)[tile];
+  if (threadIdx.x == 0) rows.tile[0] = static_cast<int>(tile);
 #pragma unroll
   for (int pass = 0; pass < kPasses; ++pass) {
     float o[8];
