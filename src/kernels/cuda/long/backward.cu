@@ -88,28 +88,41 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
   const cudaError_t set = cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   if (set != cudaSuccess) return set;
 
-  measure_values<T, Tile><<<key_grid, kRowThreads, 0, launch.stream>>>(
-      {.v = p.v, .keys = tensors.keys, .value_dim = number(p.value_dim), .largest = largest_values});
-  measure_queries<T, Tile>
-      <<<query_grid, kRowThreads, 0, launch.stream>>>({.out = arguments.out,
-                                                       .grad_out = arguments.grad_out,
-                                                       .lse = arguments.lse,
-                                                       .largest_value = largest_values,
-                                                       .rows = rows,
-                                                       .sums = sums,
-                                                       .queries = number(p.queries),
-                                                       .value_dim = number(p.value_dim),
-                                                       .key_tiles = tensors.key_tiles,
-                                                       .heads_per_key_head = tensors.heads_per_key_head,
-                                                       .causal = tensors.causal});
-  multiply<<<tensors.pairs * tensors.key_tiles, kBackwardThreads, kSharedBytes, launch.stream>>>(tensors);
-  finish_queries<T, Tile><<<query_grid, kRowThreads, 0, launch.stream>>>({.grad_q = arguments.grad_q,
-                                                                          .rows = rows,
-                                                                          .sums = sums,
-                                                                          .queries = number(p.queries),
-                                                                          .dim = number(p.dim),
-                                                                          .scale = p.scale});
-  return cudaGetLastError();
+  const auto start = [&](auto* kernel, dim3 grid, int threads, int shared_bytes, bool overlap, const auto& arguments) {
+    cudaLaunchAttribute attribute{.id = cudaLaunchAttributeProgrammaticStreamSerialization};
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t configuration{.gridDim = grid,
+                                           .blockDim = dim3(threads),
+                                           .dynamicSmemBytes = static_cast<std::size_t>(shared_bytes),
+                                           .stream = launch.stream,
+                                           .attrs = &attribute,
+                                           .numAttrs = overlap ? 1U : 0U};
+    return cudaLaunchKernelEx(&configuration, kernel, arguments);
+  };
+  const ValueRows values{.v = p.v, .keys = tensors.keys, .value_dim = number(p.value_dim), .largest = largest_values};
+  const GradientRows gradients{.out = arguments.out,
+                               .grad_out = arguments.grad_out,
+                               .lse = arguments.lse,
+                               .largest_value = largest_values,
+                               .rows = rows,
+                               .sums = sums,
+                               .queries = number(p.queries),
+                               .value_dim = number(p.value_dim),
+                               .key_tiles = tensors.key_tiles,
+                               .heads_per_key_head = tensors.heads_per_key_head,
+                               .causal = tensors.causal};
+  const QueryGradient result{.grad_q = arguments.grad_q,
+                             .rows = rows,
+                             .sums = sums,
+                             .queries = number(p.queries),
+                             .dim = number(p.dim),
+                             .scale = p.scale};
+  cudaError_t error = start(measure_values<T, Tile>, key_grid, kRowThreads, 0, false, values);
+  if (error == cudaSuccess) error = start(measure_queries<T, Tile>, query_grid, kRowThreads, 0, true, gradients);
+  if (error == cudaSuccess)
+    error = start(multiply, tensors.pairs * tensors.key_tiles, kBackwardThreads, kSharedBytes, true, tensors);
+  if (error == cudaSuccess) error = start(finish_queries<T, Tile>, query_grid, kRowThreads, 0, true, result);
+  return error;
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ struct Fetcher {
 
   __device__ void run() const {
     fetch_keys();
+    wait_for_previous();
     Visit visit;
     Stage<Memory::kStages> stage;
     const int count = visits.count();

@@ -23,7 +23,7 @@ struct KeyOwner {
   using Rows = typename Memory::Rows;
   static constexpr int kScores = Tile::kQueries / 8;
   static constexpr int kOutputs = Tile::kDim / 8;
-  static constexpr int kPart = 4;  // scores taken at a time
+  static constexpr int kPart = kScores / 2;  // scores taken at a time
 
   const BackwardTensors& p;
   const Memory shared;

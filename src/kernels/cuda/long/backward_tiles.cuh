@@ -11,6 +11,7 @@ template <typename T, typename Tile>
 __global__ void __launch_bounds__(kBackwardThreads, 1) multiply_tiles(const __grid_constant__ BackwardTensors p) {
   extern __shared__ __align__(1024) uint8_t shared[];
   const BackwardMemory<Tile> memory{static_cast<uint32_t>(__cvta_generic_to_shared(shared))};
+  let_next_start();
   if (threadIdx.x == 0) memory.initialize_barriers();
   __syncthreads();
   const KeyBlock block(p);

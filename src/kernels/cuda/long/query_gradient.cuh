@@ -48,6 +48,11 @@ __device__ PartOfTile part_of_tile(int warp) {
 
 constexpr int kRowThreads = 256;
 
+// The kernels of a backward overlap: each lets the next one start when all its blocks run, and waits for the one before
+// when it first needs its results, then also for those before it.
+__device__ inline void let_next_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ inline void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 __device__ inline const uint4* chunk_of_row(const Input& x, int batch, int head, int row, int chunk) {
   const auto* data = static_cast<const uint16_t*>(x.data);
   return reinterpret_cast<const uint4*>(data + batch * x.batch_stride + head * x.head_stride + row * x.row_stride) +
@@ -102,6 +107,7 @@ struct ValueRows {
 // The largest |v| of a tile of keys. Rows that are not finite are left out: queries that see them have no finite delta.
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(kRowThreads) measure_values(const ValueRows p) {
+  let_next_start();
   constexpr int kLanes = Tile::kDim / 8;
   constexpr int kPasses = Tile::kKeys * kLanes / kRowThreads;
   const int lane = threadIdx.x % kLanes;
@@ -151,6 +157,7 @@ __device__ inline float fixed_point_factor(float bound) {
 
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(kRowThreads) measure_queries(const GradientRows p) {
+  let_next_start();
   constexpr int kLanes = Tile::kDim / 8;
   constexpr int kPasses = Tile::kQueries * kLanes / kRowThreads;
   constexpr int kRowsOfPass = kRowThreads / kLanes;
@@ -173,6 +180,7 @@ __global__ void __launch_bounds__(kRowThreads) measure_queries(const GradientRow
 #pragma unroll
   for (int i = 0; i < Tile::kQueries * Tile::kDim / 4 / kRowThreads; ++i) sums[i * kRowThreads + threadIdx.x] = {};
 
+  wait_for_previous();
   const int key_head = head / p.heads_per_key_head;
   const int last_row = min(first_row + Tile::kQueries, p.queries) - 1;
   const int tiles_seen = p.causal ? min(last_row / Tile::kKeys + 1, p.key_tiles) : p.key_tiles;
@@ -219,6 +227,7 @@ template <typename T, typename Tile>
 __global__ void __launch_bounds__(kRowThreads) finish_queries(const QueryGradient p) {
   static_assert(kRowThreads / 32 * PartOfTile::kNumbers == Tile::kQueries * Tile::kDim);
   const int64_t tile = (int64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  wait_for_previous();
   const auto* chunks = reinterpret_cast<const int4*>(p.sums + tile * Tile::kQueries * Tile::kDim) +
                        warp_id() * (PartOfTile::kNumbers / 4) + lane_id();
   int4 sums[2][4];
