@@ -119,7 +119,7 @@ def budgets(case, q, k, v, grad_out, options):
     if case.dropout:  # which enlarges the rounded output beside the gradients formed from it
         limits = {name: tuple(limit / (1.0 - case.dropout) for limit in pair) for name, pair in limits.items()}
     # Sums of many products of both signs.
-    limits["grad_gain"] = limits["grad_mask"] = tuple(2.0 * limit for limit in limits["grad_q"])
+    limits["grad_gain"] = limits["grad_mask"] = tuple(4.0 * limit for limit in limits["grad_q"])
     return limits
 
 

@@ -175,7 +175,7 @@ def many_options(count, largest):
             kv_heads=kv_heads,
             queries=length(),
             keys=16 + length(),
-            dim=choose.choice((4, 16, 32, 64, 64, 80, 96, 128, 200, 256)),
+            dim=choose.choice((8, 16, 32, 64, 64, 80, 96, 128, 200, 256)),
             value_dim=choose.choice((0, 0, 16, 64, 128)),
             dtype=choose.choice((BF16, F16, F32)),
             causal=0 if mask else choose.choice((0, 1, 2)),
