@@ -128,7 +128,7 @@ struct KeyOwner {
   // Puts the score gradients where both groups can read them.
   __device__ void share(Memory memory, int index) {
     const int turn = index & 1;
-    wait_barrier(memory.score_gradients_read(turn), (index + 1 >> 1 & 1) ^ 1);
+    wait_barrier(memory.score_gradients_read(turn), ((index + 1) >> 1 & 1) ^ 1);
 #pragma unroll
     for (int step = 0; step < kScores / 2; ++step)
       store_matrix(block_address(memory.score_gradients(turn), warp_key(), step), score_gradients[step]);
