@@ -172,19 +172,18 @@ def statistics_problems(case):
     return found
 
 
-def failures(small):
-    """Lines that say which case failed and how; and a line of summary."""
+def failures(small, announce):
+    """Lines that say which case failed and how; and a line of summary. Each case is announced before it runs."""
     lines, most_used, count = [], (0.0, ""), 0
     for case in cases.few_cases() if small else cases.every_case():
         count += 1
-        try:
-            found, used = problems(case)
-        except RuntimeError as error:
-            raise RuntimeError(f"{case}: {error}") from error
+        announce(case)
+        found, used = problems(case)
         most_used = max(most_used, (used, str(case)))
         lines += [f"{case}: {line}" for line in found]
     statistics_cases = list(cases.many_options(10, 100) if small else cases.one_option_each())
     for case in statistics_cases:
+        announce(f"statistics of {case}")
         lines += [f"statistics of {case}: {line}" for line in statistics_problems(case)]
     summary = f"{count} cases, at most {most_used[0]:.2f} of the budget used ({most_used[1]})"
     return lines, f"{summary}; statistics of {len(statistics_cases)} cases"

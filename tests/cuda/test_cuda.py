@@ -1,24 +1,42 @@
 """The CUDA operators against float64 and against the CPU's operators.
 
-Usage: test_cuda.py libquest_ops.so libquest_ops_cuda.so [--small] [NAME...]
-  --small   few small cases, for compute-sanitizer
-  NAME      only these tests: accuracy, or a part of a name in behaviour.py
+Usage: test_cuda.py libquest_ops.so libquest_ops_cuda.so [--small] [--verbose] [NAME...]
+  --small     few small cases, for compute-sanitizer
+  --verbose   name every case before it runs
+  NAME        only these tests: accuracy, or a part of a name in behaviour.py
 """
 
 import argparse
+import faulthandler
 import sys
 import time
 import traceback
 
 import torch
 
+# A kernel that never ends must not hold up the machine.
+LONGEST_TEST_SECONDS = 300
 
-def chosen_tests(names, small):
+
+class Announcer:
+    """Remembers what runs now; prints it where asked to."""
+
+    def __init__(self, verbose):
+        self.verbose = verbose
+        self.current = ""
+
+    def __call__(self, case):
+        self.current = str(case)
+        if self.verbose:
+            print(f"  {case}", flush=True)
+
+
+def chosen_tests(names, small, announce):
     import accuracy
     import behaviour
 
     def accuracy_test():
-        lines, summary = accuracy.failures(small)
+        lines, summary = accuracy.failures(small, announce)
         print(f"  {summary}")
         assert not lines, f"{len(lines)} results miss their budget:\n  " + "\n  ".join(lines)
 
@@ -34,7 +52,8 @@ def main():
     parser.add_argument("libraries", nargs=2)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--small", action="store_true")
-    arguments = parser.parse_args()
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_intermixed_args()
     for library in arguments.libraries:
         torch.ops.load_library(library)
     assert torch._C._dispatch_has_kernel_for_dispatch_key("quest::attention_forward", "CUDA")
@@ -42,19 +61,24 @@ def main():
         print("skipped: no CUDA device")
         return 0
     torch.manual_seed(0)
-    tests = chosen_tests(arguments.names, arguments.small)
+    announce = Announcer(arguments.verbose)
+    tests = chosen_tests(arguments.names, arguments.small, announce)
     failed = 0
     for name, test in tests.items():
         start = time.perf_counter()
+        announce(name)
+        if not arguments.small:  # a sanitizer takes its time
+            faulthandler.dump_traceback_later(LONGEST_TEST_SECONDS, exit=True)
         try:
             test()
             torch.cuda.synchronize()
             print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)
         except Exception as error:
             failed += 1
-            print(f"{name} failed: {error}", flush=True)
+            print(f"{name} failed at {announce.current}: {error}", flush=True)
             if not isinstance(error, AssertionError):
                 traceback.print_exc()
+    faulthandler.cancel_dump_traceback_later()
     print(f"{len(tests) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
