@@ -89,7 +89,8 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
   if (set != cudaSuccess) return set;
 
   const auto start = [&](auto* kernel, dim3 grid, int threads, int shared_bytes, bool overlap, const auto& arguments) {
-    cudaLaunchAttribute attribute{.id = cudaLaunchAttributeProgrammaticStreamSerialization};
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t configuration{.gridDim = grid,
                                            .blockDim = dim3(threads),

@@ -11,12 +11,12 @@
 namespace quest::kernels::cuda::long_sequence {
 
 struct BackwardTensors {
-  CUtensorMap q;
-  CUtensorMap k;
-  CUtensorMap v;
-  CUtensorMap grad_out;
-  CUtensorMap grad_k;
-  CUtensorMap grad_v;
+  CUtensorMap q{};
+  CUtensorMap k{};
+  CUtensorMap v{};
+  CUtensorMap grad_out{};
+  CUtensorMap grad_k{};
+  CUtensorMap grad_v{};
   const float* key_reciprocals;  // [B, Hk, Nk]
   const float* rows;             // QueryRows [B, H, query tiles]
   int32_t* sums;                 // [B, H, query tiles][queries][dim]
@@ -26,7 +26,7 @@ struct BackwardTensors {
   int pairs;  // of batch and key head
   int key_tiles;
   int query_tiles;
-  int pairs_together;  // taken up before the next ones, to stay in the cache
+  int pairs_together = 1;  // taken up before the next ones, to stay in the cache
   float scale;
   bool causal;
 };
