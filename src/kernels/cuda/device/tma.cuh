@@ -6,7 +6,7 @@
 
 namespace quest::kernels::cuda {
 
-// The bulk tensor copy engine: [rows][64] boxes between global tensors of shape [heads][length][64] and swizzled tiles.
+// The bulk tensor copy engine: [rows][64] boxes between global tensors (batch, head, row, column) and swizzled tiles.
 
 __device__ inline void initialize_barrier(uint32_t barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
@@ -35,15 +35,7 @@ __device__ inline void wait_barrier(uint32_t barrier, int parity) {
       : "memory");
 }
 
-__device__ inline void load_box(uint32_t tile, const CUtensorMap& map, int first_row, int head, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {0, %2, %3}], "
-      "[%4];" ::"r"(tile),
-      "l"(&map), "r"(first_row), "r"(head), "r"(barrier)
-      : "memory");
-}
-
-// The same for tensors (batch, head, row, column); what lies past an end arrives as zeros.
+// What lies past an end of the tensor arrives as zeros.
 __device__ inline void load_box(uint32_t tile, const CUtensorMap& map, int first_column, int first_row, int head,
                                 int batch, uint32_t barrier) {
   asm volatile(
@@ -66,12 +58,6 @@ __device__ inline void load_bytes(uint32_t destination, const void* source, int 
 }
 
 // Rows past the end of the tensor are left out by the engine.
-__device__ inline void store_box(const CUtensorMap& map, int first_row, int head, uint32_t tile) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {0, %1, %2}], [%3];" ::"l"(&map),
-               "r"(first_row), "r"(head), "r"(tile)
-               : "memory");
-}
-
 __device__ inline void store_box(const CUtensorMap& map, int first_column, int first_row, int head, int batch,
                                  uint32_t tile) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map),

@@ -96,13 +96,13 @@ __device__ float power_near_one(const uint32_t (&words)[kWords]) {
 }
 
 // Squares of ordinary keys neither overflow nor lose bits; the warp rescales only when one of its keys is extreme.
-// Those of float16 never are: even the smallest subnormal has a square of 2^-48.
+// Those of float16 never are: even the smallest subnormal has a square of 2^-48. Zeros that stand for no key are not.
 template <typename T, int kWords>
-__device__ KeyScale key_scale(const uint32_t (&words)[kWords]) {
+__device__ KeyScale key_scale(const uint32_t (&words)[kWords], bool is_key) {
   float power = 1;
   float squares = sum_of_squares<T>(words, power);
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    if (!__all_sync(0xffffffffu, squares > 1e-24f && squares < 1e24f)) {
+    if (!__all_sync(0xffffffffu, !is_key || (squares > 1e-24f && squares < 1e24f))) {
       power = power_near_one<T>(words);
       squares = sum_of_squares<T>(words, power);
     }
@@ -136,7 +136,7 @@ __device__ void normalize_key(AnyTile keys, int row, int length, float key_facto
     words[4 * i + 2] = x.z;
     words[4 * i + 3] = x.w;
   }
-  const KeyScale scale = key_scale<T>(words);
+  const KeyScale scale = key_scale<T>(words, row < length);
   scale_words<T>(words, scale.power, scale.reciprocal * key_factor);
 #pragma unroll
   for (int i = 0; i < kPerLane; ++i) {
@@ -148,11 +148,37 @@ __device__ void normalize_key(AnyTile keys, int row, int length, float key_facto
   if (row < length && first == 0) keep(row, scale.reciprocal_norm());
 }
 
-template <typename T, typename AnyTile>
-__device__ void normalize_owned_keys(AnyTile keys, int length, float key_factor) {
+template <typename T, typename AnyTile, typename Keep>
+__device__ void normalize_owned_keys(AnyTile keys, int length, float key_factor, Keep keep) {
 #pragma unroll 2
   for (int row = first_owned_row(); row - lane_row() < length; row += owned_rows_apart()) {
-    normalize_key<T>(keys, row, length, key_factor, [](int, float) {});
+    normalize_key<T>(keys, row, length, key_factor, keep);
+  }
+}
+
+inline constexpr auto kKeepNothing = [](int, float) {};
+
+// Minus the log-sum-exp (in units of log2) and minus the row sum of grad_out * out, for all rows of the head, to shared
+// memory. Rows beyond length get weight zero through lse = +infinity.
+template <int D, typename T>
+__device__ void fill_row_constants(uint32_t negative_lse, uint32_t negative_delta, Rows<const T> grad_out,
+                                   Rows<const T> out, const float* lse, int length) {
+  const int rows = round_up(length, 16);
+#pragma unroll 2
+  for (int row = first_owned_row(); row - lane_row() < rows; row += owned_rows_apart()) {
+    float sum = 0;
+#pragma unroll
+    for (int chunk = lane_id() % 4; chunk < D / 8; chunk += 4) {
+      if (row >= length) continue;
+      const uint4 a = *reinterpret_cast<const uint4*>(out[row] + chunk * 8);
+      const uint4 b = *reinterpret_cast<const uint4*>(grad_out[row] + chunk * 8);
+      sum = dot_pair<T>(a.x, b.x, dot_pair<T>(a.y, b.y, dot_pair<T>(a.z, b.z, dot_pair<T>(a.w, b.w, sum))));
+    }
+    sum = quad_sum(sum);
+    if (row < rows && lane_id() % 4 == 0) {
+      store_shared(negative_delta + row * 4, -sum);
+      store_shared(negative_lse + row * 4, row < length ? -lse[row] * kLog2E : -INFINITY);
+    }
   }
 }
 

@@ -19,13 +19,14 @@ __device__ void mask_block(Accumulator& block, int first_row, int first_column, 
   }
 }
 
-// Sets the scores of keys at or beyond length, columns of the accumulators, to minus infinity.
-template <int kBlocks>
+// Sets the scores of keys at or beyond length, columns of the accumulators, to minus infinity. There are at least
+// kFewestKeys keys.
+template <int kFewestKeys, int kBlocks>
 __device__ void mask_padding(Accumulator (&scores)[kBlocks], int first_key, int length) {
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
     const int first = first_key + 8 * block;
-    if (first + 8 <= length) continue;
+    if (first + 8 <= kFewestKeys || first + 8 <= length) continue;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if (first + lane_column() + i % 2 >= length) scores[block].x[i] = -INFINITY;

@@ -16,6 +16,30 @@ struct Rows {
 struct HeadIndex {
   int batch;
   int head;
+  int dense;  // among all heads of the batch
+};
+
+// The heads that a persistent block visits, every step-th one, without a division per head.
+struct HeadWalk {
+  int heads;
+  HeadIndex step;
+  HeadIndex next;
+
+  __device__ HeadWalk(int heads, int first, int step)
+      : heads(heads), step{step / heads, step % heads, step}, next{first / heads, first % heads, first} {}
+
+  // The current head, moving on to the next.
+  __device__ HeadIndex advance() {
+    const HeadIndex current = next;
+    next.batch += step.batch;
+    next.head += step.head;
+    next.dense += step.dense;
+    if (next.head >= heads) {
+      next.head -= heads;
+      ++next.batch;
+    }
+    return current;
+  }
 };
 
 // [batch][heads][length][D], the last dimension dense.
@@ -43,7 +67,7 @@ struct Shape {
   float projection;  // 1 / key_factor^2
 
   __host__ __device__ int head_count() const { return batch * heads; }
-  __device__ HeadIndex head(int index) const { return {index / heads, index % heads}; }
+  __device__ HeadIndex head(int index) const { return {index / heads, index % heads, index}; }
   // Keys [0, visible_keys) are those that the query sees.
   __device__ int visible_keys(int query) const { return causal ? min(query + 1, length) : length; }
 };
@@ -61,6 +85,7 @@ struct ForwardProblem {
 template <typename T>
 struct BackwardProblem {
   Shape shape;
+  int neighbours;  // heads whose blocks of one kind are numbered before those of the other kind
   Heads<const T> grad_out;
   Heads<const T> q;
   Heads<const T> k;

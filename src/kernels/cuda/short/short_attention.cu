@@ -1,6 +1,6 @@
 // One kernel per head dimension, type and direction; the number of warps and the shared memory follow from the length.
-#include "kernels/cuda/device/storage.cuh"
 #include "kernels/cuda/device/tensor_map.h"
+#include "kernels/cuda/short/head_backward.cuh"
 #include "kernels/cuda/short/resident_backward.cuh"
 #include "kernels/cuda/short/serves.h"
 #include "kernels/cuda/short/short.h"
@@ -10,33 +10,29 @@
 namespace quest::kernels::cuda::short_sequence {
 namespace {
 
-// What the registers of a multiprocessor are shared by, made by measurement.
-template <int D>
-struct Tuning;
-template <>
-struct Tuning<16> {
-  static constexpr int kForwardWarps = 32, kRowTiles = 1, kBackwardWarps = 28;
+// How many warps share the registers of a multiprocessor, and how many tiles of 16 rows a warp takes at once.
+struct Tuning {
+  int forward_warps;
+  int row_tiles;
+  int backward_warps;
 };
-template <>
-struct Tuning<32> {
-  static constexpr int kForwardWarps = 16, kRowTiles = 2, kBackwardWarps = 16;
-};
-template <>
-struct Tuning<64> {
-  static constexpr int kForwardWarps = 16, kRowTiles = 1, kBackwardWarps = 12;
-};
-template <>
-struct Tuning<80> {
-  static constexpr int kForwardWarps = 20, kRowTiles = 1, kBackwardWarps = 12;
-};
-template <>
-struct Tuning<96> {
-  static constexpr int kForwardWarps = 16, kRowTiles = 1, kBackwardWarps = 8;
-};
-template <>
-struct Tuning<128> {
-  static constexpr int kForwardWarps = 12, kRowTiles = 1, kBackwardWarps = 8;
-};
+
+constexpr Tuning tuning(int dim) {
+  switch (dim) {
+    case 16:
+      return {32, 1, 28};
+    case 32:
+      return {16, 2, 16};
+    case 64:
+      return {16, 1, 12};
+    case 80:
+      return {20, 1, 12};
+    case 96:
+      return {16, 1, 8};
+    default:
+      return {12, 1, 8};
+  }
+}
 
 template <typename Kernel, typename Problem>
 cudaError_t start(Kernel kernel, const Problem& problem, int blocks, int threads, int shared, const Launch& launch) {
@@ -46,30 +42,41 @@ cudaError_t start(Kernel kernel, const Problem& problem, int blocks, int threads
   return cudaGetLastError();
 }
 
+// What the system takes of a block's shared memory.
+constexpr int kReservedBytes = 1024;
+
+// That it is worth to run on a multiprocessor at a time.
 int most_blocks(int blocks, int shared, const Launch& launch) {
   const int waiting = (blocks + launch.device.multiprocessors - 1) / launch.device.multiprocessors;
-  return min(4, min(waiting, static_cast<int>(kSharedBytes) / (shared + 1024)));
+  const int fitting = (static_cast<int>(kSharedBytes) + kReservedBytes) / (shared + kReservedBytes);
+  return min(4, min(waiting, fitting));
 }
 
 template <typename T, int D>
 cudaError_t start_forward(const ForwardProblem<T>& problem, const Launch& launch) {
-  using Choice = Tuning<D>;
+  constexpr Tuning kTuning = tuning(D);
   const int blocks = problem.shape.head_count();
   const int shared = 2 * round_up(problem.shape.length, 16) * RowTile<D>::kRowBytes;
-  const int tiles = (problem.shape.length + 16 * Choice::kRowTiles - 1) / (16 * Choice::kRowTiles);
-  const int warps = warps_for(tiles, Choice::kForwardWarps, most_blocks(blocks, shared, launch));
-  return start(short_forward<T, D, Choice::kForwardWarps, Choice::kRowTiles>, problem, blocks, warps * 32, shared,
+  const int tile_rows = 16 * kTuning.row_tiles;
+  const int tiles = round_up(problem.shape.length, tile_rows) / tile_rows;
+  const int warps = warps_for(tiles, kTuning.forward_warps, most_blocks(blocks, shared, launch));
+  return start(short_forward<T, D, kTuning.forward_warps, kTuning.row_tiles>, problem, blocks, warps * 32, shared,
                launch);
 }
 
 template <typename T, int D>
 cudaError_t start_backward(const BackwardProblem<T>& problem, const Launch& launch) {
-  using Choice = Tuning<D>;
-  const int blocks = 2 * problem.shape.head_count();
+  constexpr int kWarps = tuning(D).backward_warps;
+  const int heads = problem.shape.head_count();
   const int rows = round_up(problem.shape.length, 16);
+  const int whole_head = rows * (4 * RowTile<D>::kRowBytes + 3 * static_cast<int>(sizeof(float)));
+  if (2 * (whole_head + kReservedBytes) <= kSharedBytes + kReservedBytes) {
+    const int warps = warps_for(rows / 16, kWarps, most_blocks(heads, whole_head, launch));
+    return start(head_backward<T, D, kWarps>, problem, heads, warps * 32, whole_head, launch);
+  }
   const int shared = static_cast<int>(shared_bytes(D, rows));
-  const int warps = warps_for(rows / 16, Choice::kBackwardWarps, most_blocks(blocks, shared, launch));
-  return start(resident_backward<T, D, Choice::kBackwardWarps>, problem, blocks, warps * 32, shared, launch);
+  const int warps = warps_for(rows / 16, kWarps, most_blocks(2 * heads, shared, launch));
+  return start(resident_backward<T, D, kWarps>, problem, 2 * heads, warps * 32, shared, launch);
 }
 
 template <typename T, typename Pointer>
@@ -90,9 +97,8 @@ Shape shape_of(const AttentionProblem& p) {
           .projection = 1 / (key_factor * key_factor)};
 }
 
-// Where four warpgroups have enough rows to share, wgmma beats mma.sync.
 bool is_wide(const AttentionProblem& p) {
-  return p.dim == 64 && p.causal == Causal::none && p.keys > kWideGroups * kGroupRows / 2 && p.keys <= kWideRows;
+  return p.dim == 64 && p.causal == Causal::none && p.keys >= kWideFewestRows && p.keys <= kWideRows;
 }
 
 template <typename Pointer>
@@ -118,7 +124,8 @@ cudaError_t start_wide(const AttentionProblem& p, const BackwardArguments& a, co
                     map(wide.grad_k, a.grad_k, p, kGroupRows) && map(wide.grad_v, a.grad_v, p, kGroupRows);
   if (!made) return cudaErrorInvalidValue;
   const int blocks = min(wide.shape.head_count(), launch.device.multiprocessors);
-  return start(wide_backward<T>, wide, blocks, kWideThreads, Pipeline<WideBackwardStage>::kBytes, launch);
+  const auto kernel = p.keys > (kWideGroups - 1) * kGroupRows ? wide_backward<T, true> : wide_backward<T, false>;
+  return start(kernel, wide, blocks, kWideThreads, Pipeline<WideBackwardStage>::kBytes, launch);
 }
 
 // Calls run with the head dimension as a constant.
@@ -171,7 +178,11 @@ cudaError_t backward(const AttentionProblem& p, const BackwardArguments& a, cons
   return with_type(p.type, [&](auto element) {
     using T = decltype(element);
     if (is_wide(p)) return start_wide<T>(p, a, launch);
+    // The two kinds of block differ in work. Where all run at once, each multiprocessor should get one of each; where
+    // they queue, the two of a head should run together, for what they read is then in the cache.
+    const int heads_in_all = static_cast<int>(p.batch * p.heads);
     const BackwardProblem<T> problem{.shape = shape_of(p),
+                                     .neighbours = heads_in_all <= launch.device.multiprocessors ? heads_in_all : 1,
                                      .grad_out = heads<T>(a.grad_out),
                                      .q = heads<T>(p.q),
                                      .k = heads<T>(p.k),

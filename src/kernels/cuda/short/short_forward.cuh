@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1) short_forward(const __grid_
   copy_rows_async(queries.values, problem.v[head], shape.length);
   commit_copies();
   wait_copies<1>();
-  normalize_owned_keys<T>(queries.keys, shape.length, shape.key_factor);
+  normalize_owned_keys<T>(queries.keys, shape.length, shape.key_factor, kKeepNothing);
   wait_copies<0>();
   __syncthreads();
 

@@ -15,12 +15,16 @@ template <>
 struct WeightRange<__nv_bfloat16> {
   static constexpr float kHeadroom = 60.0f;
   static constexpr float kSmallestMean = 0x1p-100f;
+  static constexpr uint32_t kKeptBits = 0xffff0000u;
+  static constexpr float kTruncated = 0x1p-8f;
 };
 
 template <>
 struct WeightRange<__half> {
   static constexpr float kHeadroom = 15.0f;
   static constexpr float kSmallestMean = 0x1p-13f;
+  static constexpr uint32_t kKeptBits = 0xffffe000u;
+  static constexpr float kTruncated = 0x1p-11f;
 };
 
 // Covers the rounding of the unit keys and of the coarse sums: up to D / 8 additions of relative error 2^-8.
@@ -29,6 +33,12 @@ inline constexpr float kRoundingSlack = 1.0f + 1.0f / 16.0f;
 struct RowPair {
   float x[2];
 };
+
+__device__ inline float root_fast(float x) {
+  float y;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 // Infinite where the coarse sum overflows: every weight is then zero and the row is done again.
 template <typename T, int kBlocks>
@@ -42,7 +52,7 @@ __device__ RowPair offset_from_bound(const Fragment (&query)[kBlocks], float key
       squares = add_squares_coarsely<T>(squares, query[block].x[half]);
       squares = add_squares_coarsely<T>(squares, query[block].x[half + 2]);
     }
-    const float norm = __fsqrt_rn(quad_sum(low_half<T>(squares) + high_half<T>(squares)));
+    const float norm = root_fast(quad_sum(low_half<T>(squares) + high_half<T>(squares)));
     offset.x[half] = fmaxf(0.0f, norm * (fabsf(key_factor) * kRoundingSlack) - WeightRange<T>::kHeadroom);
   }
   return offset;
@@ -58,6 +68,15 @@ __device__ inline bool is_zero(RowPair offset) { return __all_sync(0xffffffffu, 
 __device__ inline void subtract(Accumulator& block, RowPair offset) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) block.x[i] -= offset.x[i / 2];
+}
+
+// Down to a value of the type: a row is divided by the sum of exactly the weights that the tensor cores multiply, so
+// that a row of one key returns its value unchanged. The bias of truncation, kTruncated in units of log2 on average,
+// cancels in the division and is put back into the log-sum-exp.
+template <typename T>
+__device__ void truncate(Accumulator& block) {
+#pragma unroll
+  for (float& x : block.x) x = __uint_as_float(__float_as_uint(x) & WeightRange<T>::kKeptBits);
 }
 
 __device__ inline void exponentiate(Accumulator& block) {

@@ -12,12 +12,12 @@ namespace quest::kernels::cuda::short_sequence {
 template <typename T>
 struct WideBackwardProblem {
   Shape shape;
-  CUtensorMap q;  // boxes of all rows
-  CUtensorMap k;
-  CUtensorMap v;
-  CUtensorMap grad_out;
-  CUtensorMap grad_k;  // boxes of 64 rows
-  CUtensorMap grad_v;
+  CUtensorMap q{};  // boxes of all rows
+  CUtensorMap k{};
+  CUtensorMap v{};
+  CUtensorMap grad_out{};
+  CUtensorMap grad_k{};  // boxes of 64 rows
+  CUtensorMap grad_v{};
   Heads<const T> out;
   const float* lse;
   Heads<T> grad_q;
@@ -135,7 +135,7 @@ struct WideQueryGradients {
   RowPair delta = {};
   Accumulator acc[8] = {};
 
-  template <int kKeys>
+  template <int kKeys, bool kMasked>
   __device__ void add_keys(int first_key) {
     Accumulator scores[kKeys / 8];
     Accumulator grads[kKeys / 8];
@@ -144,7 +144,8 @@ struct WideQueryGradients {
     start_products<T, kKeys>(grads, head.grads, group_row, head.values, first_key);
     commit_products();
     wait_products();
-    if (first_row < head.length) weigh_keys<kKeys>(scores, grads, first_key);
+    if constexpr (kMasked) mask_padding<0>(scores, first_key, head.length);
+    if (first_row < head.length) weigh_keys<kKeys>(scores, grads);
     Fragment score_grads[(kKeys + 15) / 16];
     pack_all<kKeys, T>(score_grads, grads);
     open_products();
@@ -154,8 +155,7 @@ struct WideQueryGradients {
   }
 
   template <int kKeys>
-  __device__ void weigh_keys(Accumulator (&scores)[kKeys / 8], Accumulator (&grads)[kKeys / 8], int first_key) {
-    mask_padding(scores, first_key, head.length);
+  __device__ void weigh_keys(Accumulator (&scores)[kKeys / 8], Accumulator (&grads)[kKeys / 8]) {
 #pragma unroll
     for (int block = 0; block < kKeys / 8; ++block) {
       weigh_gradient(scores[block], grads[block], {lse.x[0], lse.x[0], lse.x[1], lse.x[1]},
@@ -172,14 +172,14 @@ struct WideQueryGradients {
     }
     int first_key = 0;
 #pragma unroll 1
-    for (; first_key + 56 < head.length; first_key += 48) add_keys<48>(first_key);
+    for (; first_key + 56 < head.length; first_key += 48) add_keys<48, false>(first_key);
     const int rest = head.length - first_key;
     if (rest > 48) {
-      add_keys<56>(first_key);
+      add_keys<56, true>(first_key);
     } else if (rest > 16) {
-      add_keys<48>(first_key);
+      add_keys<48, true>(first_key);
     } else {
-      add_keys<16>(first_key);
+      add_keys<16, true>(first_key);
     }
     const float ln2[2] = {kLn2, kLn2};
     if (first_row < head.length) store_rows(grad_q, acc, ln2, first_row, head.length);
@@ -202,7 +202,8 @@ __device__ void store_key_tile(WideKeyGradients<T>& gradients, const WideBackwar
   }
 }
 
-template <typename T>
+// kFull: every group has rows.
+template <typename T, bool kFull>
 __global__ void __launch_bounds__(kWideThreads, 1)
     wide_backward(const __grid_constant__ WideBackwardProblem<T> problem) {
   extern __shared__ unsigned char shared[];
@@ -215,18 +216,17 @@ __global__ void __launch_bounds__(kWideThreads, 1)
   const int length = shape.length;
   const int group = group_id();
   OwnedRows<T, WideTile, kWideThreads> out;
-  const auto load_out = [&](int index) {
-    out.load(problem.out[shape.head(index)], problem.lse + int64_t{index} * length, length);
+  const auto load_out = [&](HeadIndex head) {
+    out.load(problem.out[head], problem.lse + int64_t{head.dense} * length, length);
   };
-  const auto load = [&](uint32_t base, int index, uint32_t barrier) {
+  const auto load = [&](uint32_t base, HeadIndex head, uint32_t barrier) {
     const WideHead target(base, length);
-    const HeadIndex head = shape.head(index);
     load_box(target.keys.base, problem.k, 0, 0, head.head, head.batch, barrier);
     load_box(target.grads.base, problem.grad_out, 0, 0, head.head, head.batch, barrier);
     load_box(target.queries.base, problem.q, 0, 0, head.head, head.batch, barrier);
     load_box(target.values.base, problem.v, 0, 0, head.head, head.batch, barrier);
   };
-  const auto compute = [&](uint32_t base, int index, auto prefetch) {
+  const auto compute = [&](uint32_t base, HeadIndex index, HeadIndex next, auto prefetch) {
     const WideHead head(base, length);
     prepare_head(head, out, shape);
     order_with_engines();
@@ -234,19 +234,20 @@ __global__ void __launch_bounds__(kWideThreads, 1)
     __syncthreads();
     prefetch();
     const int group_row = group * kGroupRows;
-    WideQueryGradients<T>{head, group_row, warp_id() * 16}.run(problem.grad_q[shape.head(index)]);
+    const bool has_rows = kFull || group_row < length;
+    if (has_rows) WideQueryGradients<T>{head, group_row, warp_id() * 16}.run(problem.grad_q[index]);
     __syncwarp();
     if (lane_id() == 0) arrive(queries_done);
     WideKeyGradients<T> gradients{head, group_row, warp_id() * 16};
-    gradients.visit_queries();
-    load_out(min(index + static_cast<int>(gridDim.x), shape.head_count() - 1));
+    if (has_rows) gradients.visit_queries();
+    load_out(next.dense < shape.head_count() ? next : index);
     synchronize_group(group);
     wait_barrier(queries_done, parity);
     parity ^= 1;
-    store_key_tile(gradients, problem, shape.head(index), group);
+    if (has_rows) store_key_tile(gradients, problem, index, group);
   };
-  load_out(blockIdx.x);
-  pipeline.run(shape.head_count(), load, compute);
+  load_out(shape.head(blockIdx.x));
+  pipeline.run(shape, load, compute);
   wait_stores_read();
 }
 

@@ -8,10 +8,10 @@ namespace quest::kernels::cuda::short_sequence {
 
 struct WideForwardProblem {
   Shape shape;
-  CUtensorMap q;  // boxes of all rows
-  CUtensorMap k;
-  CUtensorMap v;
-  CUtensorMap out;  // boxes of 64 rows
+  CUtensorMap q{};  // boxes of all rows
+  CUtensorMap k{};
+  CUtensorMap v{};
+  CUtensorMap out{};  // boxes of 64 rows
   float* lse;
 };
 
@@ -56,10 +56,13 @@ struct WideQueries {
 #pragma unroll
       for (auto& block : scores) subtract(block, tile.offset[0]);
     }
-    mask_padding(scores, first_key, tile.shape.length);
+    mask_padding<kWideFewestRows>(scores, first_key, tile.shape.length);
 #pragma unroll
     for (auto& block : scores) {
       exponentiate(block);
+      truncate<T>(block);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum.x[i / 2] += block.x[i];
     }
   }
 
@@ -77,13 +80,6 @@ struct WideQueries {
       multiply_register<T>(acc, weights[block], sum_over_rows(tile.values, first_key + 16 * block));
     }
     commit_products();
-    // A row is divided by the sum of exactly the weights that the tensor cores multiply, so that a row of one key
-    // returns its value unchanged.
-#pragma unroll
-    for (const Fragment& block : weights) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sum.x[i % 2] += low_half<T>(block.x[i]) + high_half<T>(block.x[i]);
-    }
     wait_products();
   }
 
@@ -92,36 +88,38 @@ struct WideQueries {
 #pragma unroll
     for (auto& block : acc) block = {0, 0, 0, 0};
     attend_block<112>(0);
-    if (tile.shape.length > 112) attend_block<kWideRows - 112>(112);
+    attend_block<kWideRows - 112>(112);
     sum = {quad_sum(sum.x[0]), quad_sum(sum.x[1])};
   }
 };
 
 // Output rows replace their queries in shared memory on the way out.
 template <typename T>
-__device__ void forward_tile(WideQueries<T>& wide, const WideForwardProblem& problem, int index, int group) {
+__device__ void forward_tile(WideQueries<T>& wide, const WideForwardProblem& problem, HeadIndex head, int group) {
   const Shape& shape = problem.shape;
   if (wide.active()) {
     wide.load_query();
     wide.tile.use_bound();
   }
-#pragma unroll 1
-  for (bool exact = false;; exact = true) {
+  wide.attend();
+  if (!synchronize_group_all(group, !wide.active() || resolved<T>(wide.sum, shape.length))) {
+    if (wide.active()) {
+      wide.load_query();
+      wide.tile.use_largest_score();
+    }
     wide.attend();
-    if (synchronize_group_all(group, exact || !wide.active() || resolved<T>(wide.sum, shape.length))) break;
-    if (!wide.active()) continue;
-    wide.load_query();
-    wide.tile.use_largest_score();
+    synchronize_group(group);
   }
   if (wide.active()) {
     stage_rows<T>(wide.queries, wide.acc, reciprocals(wide.sum).x, wide.tile.first_row);
-    store_lse(problem.lse + int64_t{index} * shape.length, wide.tile.offset[0], wide.sum, wide.tile.first_row,
-              shape.length);
+    const RowPair offset = wide.tile.offset[0];
+    store_lse(problem.lse + int64_t{head.dense} * shape.length,
+              {offset.x[0] + WeightRange<T>::kTruncated, offset.x[1] + WeightRange<T>::kTruncated}, wide.sum,
+              wide.tile.first_row, shape.length);
   }
   order_with_engines();
   synchronize_group(group);
   if (threadIdx.x % 128 == 0) {
-    const HeadIndex head = shape.head(index);
     const int row = group * kGroupRows;
     store_box(problem.out, 0, row, head.head, head.batch, wide.queries.base + row * 128);
     commit_stores();
@@ -135,29 +133,28 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_forward(const __grid_con
   const Pipeline<WideForwardStage> pipeline(shared, barrier_memory);
   const Shape& shape = problem.shape;
   const int group = group_id();
-  const auto load = [&](uint32_t base, int index, uint32_t barrier) {
-    const HeadIndex head = shape.head(index);
+  const auto load = [&](uint32_t base, HeadIndex head, uint32_t barrier) {
     load_box(base, problem.k, 0, 0, head.head, head.batch, barrier);
     load_box(base + WideTile::kBytes, problem.q, 0, 0, head.head, head.batch, barrier);
     load_box(base + 2 * WideTile::kBytes, problem.v, 0, 0, head.head, head.batch, barrier);
   };
-  const auto compute = [&](uint32_t base, int index, auto prefetch) {
+  const auto compute = [&](uint32_t base, HeadIndex head, HeadIndex, auto prefetch) {
     WideQueries<T> wide{
         .tile = {.shape = shape, .keys = {base}, .values = {base + 2 * WideTile::kBytes}, .first_row = warp_id() * 16},
         .queries = {base + WideTile::kBytes},
         .group_row = group * kGroupRows};
 #pragma unroll
     for (int row = first_owned_row(); row < kWideRows; row += kWideThreads / 4) {
-      if (row - lane_row() >= shape.length) continue;
-      normalize_key<T>(wide.tile.keys, row, shape.length, shape.key_factor, [](int, float) {});
+      if (!__any_sync(0xffffffffu, row < shape.length)) continue;
+      normalize_key<T>(wide.tile.keys, row, shape.length, shape.key_factor, kKeepNothing);
     }
     order_with_engines();
     wait_stores_read();
     __syncthreads();
     prefetch();
-    forward_tile(wide, problem, index, group);
+    if (wide.group_row < shape.length) forward_tile(wide, problem, head, group);
   };
-  pipeline.run(shape.head_count(), load, compute);
+  pipeline.run(shape, load, compute);
   wait_stores_read();
 }
 

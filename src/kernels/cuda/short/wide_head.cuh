@@ -37,15 +37,12 @@ struct Head {
 template <typename T, typename AnyTile, int kThreads>
 struct OwnedRows {
   static constexpr int D = AnyTile::kDim;
-  static constexpr int kPerLane = (D / 8 + 3) / 4;
+  static constexpr int kPerLane = D / 32;
   static constexpr int kSteps = (AnyTile::kRows + kThreads / 4 - 1) / (kThreads / 4);
   uint4 chunks[kSteps][kPerLane];
   float lse[kSteps];
 
   __device__ static int row(int step) { return step * kThreads / 4 + first_owned_row(); }
-  __device__ static bool holds(int step, int i, int length) {
-    return row(step) < length && lane_id() % 4 + 4 * i < D / 8;
-  }
 
   __device__ void load(Rows<const T> source, const float* source_lse, int length) {
 #pragma unroll
@@ -54,18 +51,19 @@ struct OwnedRows {
 #pragma unroll
       for (int i = 0; i < kPerLane; ++i) {
         const auto* chunk = reinterpret_cast<const uint4*>(source[row(step)] + (lane_id() % 4 + 4 * i) * 8);
-        chunks[step][i] = holds(step, i, length) ? *chunk : uint4{0, 0, 0, 0};
+        chunks[step][i] = row(step) < length ? *chunk : uint4{0, 0, 0, 0};
       }
     }
   }
 
-  __device__ float dot(int step, AnyTile other, int length) const {
+  // Rows beyond length give nothing of use.
+  __device__ float dot(int step, AnyTile other) const {
+    const int other_row = min(row(step), AnyTile::kRows - 1);
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) {
-      if (!holds(step, i, length)) continue;
       const uint4 a = chunks[step][i];
-      const uint4 b = load_shared(other.chunk_address(row(step), lane_id() % 4 + 4 * i));
+      const uint4 b = load_shared(other.chunk_address(other_row, lane_id() % 4 + 4 * i));
       sum = dot_pair<T>(a.x, b.x, dot_pair<T>(a.y, b.y, dot_pair<T>(a.z, b.z, dot_pair<T>(a.w, b.w, sum))));
     }
     return quad_sum(sum);
@@ -80,7 +78,7 @@ __device__ void prepare_head(const Head<AnyTile>& head, const OwnedRows<T, AnyTi
 #pragma unroll
   for (int step = 0; step < out.kSteps; ++step) {
     const int row = out.row(step);
-    if (row - lane_row() >= shape.length) continue;
+    if (!__any_sync(0xffffffffu, row < shape.length)) continue;
     normalize_key<T>(head.keys, row, shape.length, shape.key_factor, [&](int key, float reciprocal_norm) {
       store_shared(head.key_factors + key * 4, reciprocal_norm * shape.scale);
     });
@@ -88,9 +86,9 @@ __device__ void prepare_head(const Head<AnyTile>& head, const OwnedRows<T, AnyTi
 #pragma unroll
   for (int step = 0; step < out.kSteps; ++step) {
     const int row = out.row(step);
-    const float sum = out.dot(step, head.grads, shape.length);
+    const float sum = out.dot(step, head.grads);
     if (row < head.padded_length() && lane_id() % 4 == 0) {
-      store_shared(head.negative_delta + row * 4, -sum);
+      store_shared(head.negative_delta + row * 4, row < shape.length ? -sum : 0.0f);
       store_shared(head.negative_lse + row * 4, -out.lse[step] * kLog2E);
       if (row >= shape.length) store_shared(head.key_factors + row * 4, 0.0f);
     }

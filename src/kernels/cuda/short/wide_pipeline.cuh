@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/device/tile.cuh"
 #include "kernels/cuda/device/tma.cuh"
+#include "kernels/cuda/short/problem.cuh"
 
 namespace quest::kernels::cuda::short_sequence {
 
@@ -13,6 +14,10 @@ inline constexpr int kGroupRows = 64;
 inline constexpr int kWideGroups = 4;
 inline constexpr int kWideWarps = kWideGroups * 4;
 inline constexpr int kWideThreads = kWideWarps * 32;
+// Below this, groups would have no row at all.
+inline constexpr int kWideFewestRows = 129;
+// The copies are started by the warp that has the fewest rows.
+inline constexpr int kCopyingThread = kWideThreads - 32;
 
 using WideTile = SwizzledTile<kWideRows>;
 
@@ -53,22 +58,25 @@ struct Pipeline {
     __syncthreads();
   }
 
-  // load(stage base, head, barrier) starts Stage::kLoadedBytes of copies. compute(stage base, head, prefetch) calls
-  // prefetch, which starts the loads of the next head, after a block-wide barrier that ends all use of the other stage.
+  // load(stage base, head, barrier) starts Stage::kLoadedBytes of copies. compute(stage base, head, next head,
+  // prefetch) calls prefetch, which starts the loads of the next head, after a block-wide barrier that ends all use of
+  // the other stage.
   template <typename Load, typename Compute>
-  __device__ void run(int heads, Load load, Compute compute) const {
-    const auto start = [&](int head, int stage) {
-      if (threadIdx.x != 0 || head >= heads) return;
+  __device__ void run(const Shape& shape, Load load, Compute compute) const {
+    const int count = shape.head_count();
+    const auto start = [&](HeadIndex head, int stage) {
+      if (threadIdx.x != kCopyingThread || head.dense >= count) return;
       order_with_engines();
       expect_bytes(barriers + 8 * stage, Stage::kLoadedBytes);
       load(base + stage * Stage::kBytes, head, barriers + 8 * stage);
     };
-    int head = blockIdx.x;
-    start(head, 0);
-    for (int turn = 0; head < heads; ++turn, head += gridDim.x) {
+    HeadWalk walk(shape.heads, blockIdx.x, gridDim.x);
+    start(walk.next, 0);
+    for (int turn = 0; walk.next.dense < count; ++turn) {
       const int stage = turn % 2;
+      const HeadIndex head = walk.advance();
       wait_barrier(barriers + 8 * stage, turn / 2 % 2);
-      compute(base + stage * Stage::kBytes, head, [&] { start(head + gridDim.x, stage ^ 1); });
+      compute(base + stage * Stage::kBytes, head, walk.next, [&] { start(walk.next, stage ^ 1); });
     }
   }
 };
