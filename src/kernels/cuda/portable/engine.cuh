@@ -1,0 +1,158 @@
+#pragma once
+
+// One warp's matrix products, 16 rows by pairs of 8 columns: what differs between the element types. 16-bit elements
+// take one product of depth 16. float32 elements are split into two tf32 terms each and take three products of depth 8,
+// which leaves an error of 2^-22 per product. The tensor cores truncate where they add, so that long chains of sums
+// drift: the small terms are summed apart, and the sums over one tile are added to those of the others by ordinary
+// additions.
+
+#include <type_traits>
+
+#include "kernels/cuda/device/element.cuh"
+#include "kernels/cuda/device/fragments.cuh"
+
+namespace quest::kernels::cuda::portable {
+
+__device__ inline void multiply_16bit(__nv_bfloat16, Accumulator& c, const Fragment& a, uint32_t b0, uint32_t b1) {
+  multiply_add(c, a, b0, b1);
+}
+
+__device__ inline void multiply_16bit(__half, Accumulator& c, const Fragment& a, uint32_t b0, uint32_t b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
+               : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1));
+}
+
+__device__ inline void multiply_tf32(Accumulator& c, const Fragment& a, uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
+      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1));
+}
+
+// Where this lane points ldmatrix for 16 rows and two chunks, the depth of one product. As left operand; transposed as
+// right operand stored [depth][column].
+template <typename Tile>
+__device__ uint32_t left_address(Tile tile, int row, int step) {
+  return tile.chunk_address(row + lane_id() % 16, 2 * step + lane_id() / 16);
+}
+
+// As right operand stored [column][depth]; its column halves are words {0,1} and {2,3}.
+template <typename Tile>
+__device__ uint32_t right_address(Tile tile, int row, int step) {
+  return tile.chunk_address(row + lane_id() % 8 + lane_id() / 16 * 8, 2 * step + lane_id() / 8 % 2);
+}
+
+template <typename T>
+struct Engine {
+  using Operand = Fragment;
+  static constexpr int kDepth = 16;
+  static constexpr int kWeightBlocks = 2;  // accumulators that make one left operand
+  static constexpr bool kSplit = false;
+
+  template <typename Tile>
+  __device__ static Operand load_left(Tile tile, int row, int step) {
+    return load_matrix(left_address(tile, row, step));
+  }
+  template <typename Tile>
+  __device__ static Operand load_right(Tile tile, int row, int step) {
+    return load_matrix(right_address(tile, row, step));
+  }
+  // kDepth rows are summed over; 16 columns at 16 * block.
+  template <typename Tile>
+  __device__ static Operand load_right_transposed(Tile tile, int row, int block) {
+    return load_matrix_transposed(left_address(tile, row, block));
+  }
+  __device__ static Operand weights(const Accumulator* blocks) {
+    Operand packed;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const Accumulator& block = blocks[i / 2];
+      packed.x[i] = Element<T>::pack(block.x[i % 2 * 2], block.x[i % 2 * 2 + 1]);
+    }
+    return packed;
+  }
+  // Row sums of the weights as rounded: a product with ones, whose columns all hold the sum of the whole row.
+  __device__ static void add_sums(Accumulator& sums, const Operand& packed) {
+    constexpr uint32_t kOnes = std::is_same_v<T, __half> ? 0x3c003c00u : 0x3f803f80u;
+    multiply_16bit(T(), sums, packed, kOnes, kOnes);
+  }
+  __device__ static float row_sum(float sum) { return sum; }
+  __device__ static void multiply(Accumulator* halves, const Operand& a, const Operand& b) {
+    multiply_16bit(T(), halves[0], a, b.x[0], b.x[1]);
+    multiply_16bit(T(), halves[1], a, b.x[2], b.x[3]);
+  }
+};
+
+struct SplitFragment {
+  Fragment high;
+  Fragment low;
+};
+
+__device__ inline uint32_t round_to_tf32(float x) {
+  uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
+
+__device__ inline SplitFragment split(const Fragment& whole) {
+  SplitFragment parts;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float x = __uint_as_float(whole.x[i]);
+    parts.high.x[i] = round_to_tf32(x);
+    parts.low.x[i] = round_to_tf32(x - __uint_as_float(parts.high.x[i]));
+  }
+  return parts;
+}
+
+template <>
+struct Engine<float> {
+  using Operand = SplitFragment;
+  static constexpr int kDepth = 8;
+  static constexpr int kWeightBlocks = 1;
+  static constexpr bool kSplit = true;
+
+  template <typename Tile>
+  __device__ static Operand load_left(Tile tile, int row, int step) {
+    return split(load_matrix(left_address(tile, row, step)));
+  }
+  template <typename Tile>
+  __device__ static Operand load_right(Tile tile, int row, int step) {
+    return split(load_matrix(right_address(tile, row, step)));
+  }
+  // A lane's accumulators are columns 2t and 2t+1, an operand's are t and t+4: the sum runs over the rows in that
+  // order.
+  template <typename Tile>
+  __device__ static Operand load_right_transposed(Tile tile, int row, int block) {
+    const uint32_t address = tile.base + (row + lane_column()) * Tile::kRowBytes +
+                             (block * 16 + lane_row()) * static_cast<int>(sizeof(float));
+    Fragment whole;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(whole.x[i]) : "r"(address + i % 2 * Tile::kRowBytes + i / 2 * 32));
+    }
+    return split(whole);
+  }
+  __device__ static Operand weights(const Accumulator* block) {
+    const float* x = block->x;
+    return split({{__float_as_uint(x[0]), __float_as_uint(x[2]), __float_as_uint(x[1]), __float_as_uint(x[3])}});
+  }
+  __device__ static void add_sums(Accumulator& sums, const Operand& parts) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      sums.x[i % 2 * 2] += __uint_as_float(parts.high.x[i]) + __uint_as_float(parts.low.x[i]);
+    }
+  }
+  __device__ static float row_sum(float sum) { return quad_sum(sum); }
+  __device__ static void multiply(Accumulator* halves, Accumulator* small, const Operand& a, const Operand& b) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      multiply_tf32(small[i], a.low, b.high.x[2 * i], b.high.x[2 * i + 1]);
+      multiply_tf32(halves[i], a.high, b.high.x[2 * i], b.high.x[2 * i + 1]);
+      multiply_tf32(small[i], a.high, b.low.x[2 * i], b.low.x[2 * i + 1]);
+    }
+  }
+};
+
+}  // namespace quest::kernels::cuda::portable

@@ -1,0 +1,286 @@
+// Forward: a block owns a tile of queries of one head and meets one tile of keys after the other.
+
+#include <math_constants.h>
+
+#include "kernels/cuda/device/dropout.cuh"
+#include "kernels/cuda/portable/clear_rows.cuh"
+#include "kernels/cuda/portable/launch_kernel.cuh"
+#include "kernels/cuda/portable/portable.h"
+#include "kernels/cuda/portable/products.cuh"
+#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/score_rules.cuh"
+#include "kernels/cuda/portable/store.cuh"
+
+namespace quest::kernels::cuda::portable {
+namespace {
+
+struct ForwardParameters {
+  AttentionProblem problem;
+  Matrix q;
+  Matrix k;
+  Matrix v;
+  Matrix out;
+  float* lse;
+};
+
+template <typename T, int kWidth>
+struct ForwardShape {
+  static constexpr bool kNarrow = sizeof(T) == 2;
+  static constexpr int kWarps = 4;
+  static constexpr int kThreads = kWarps * 32;
+  static constexpr int kRowTiles = kNarrow && kWidth == 128 ? 2 : 1;
+  static constexpr int kQueries = kWarps * kRowTiles * 16;
+  static constexpr int kKeys = kWidth * sizeof(T) <= 256 ? 64 : kWidth * sizeof(T) == 512 ? 32 : 16;
+  static constexpr bool kHeld = kNarrow && kWidth <= 64;
+  static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= 64 ? 4 : 2;
+  using QueryTile = RowTile<T, kWidth, kQueries>;
+  using KeyTile = RowTile<T, kWidth, kKeys>;
+};
+
+template <typename T, int kWidth>
+struct ForwardMemory {
+  using Shape = ForwardShape<T, kWidth>;
+  alignas(16) uint8_t queries[Shape::QueryTile::kBytes];
+  alignas(16) uint8_t keys[Shape::KeyTile::kBytes];
+  alignas(16) uint8_t values[Shape::KeyTile::kBytes];
+  uint2 dropout[Shape::kQueries];
+  uint8_t nonfinite[Shape::kKeys];
+};
+
+// The running softmax of a lane's two rows in each row tile.
+template <int kRowTiles>
+struct RunningRows {
+  float most[kRowTiles][2];
+  Accumulator sum[kRowTiles];  // as Engine::add_sums keeps them
+
+  __device__ RunningRows() {
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      most[r][0] = most[r][1] = -kInfinity;
+      sum[r] = {};
+    }
+  }
+
+  // Raises the maxima of row tile r; what was summed with the old ones shrinks.
+  template <int kBlocks, int kOutBlocks>
+  __device__ void raise(int r, const Accumulator (&scores)[kBlocks], Accumulator (&out)[kOutBlocks], float unit) {
+    float now[2] = {scores[0].x[0], scores[0].x[2]};
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) now[i / 2] = fmaxf(now[i / 2], scores[block].x[i]);
+    }
+    float shrink[2];
+    bool same = true;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      now[half] = fmaxf(most[r][half], quad_max(now[half]));
+      same &= now[half] == most[r][half];
+      shrink[half] = now[half] == most[r][half] ? 1.0f : exp2_fast((most[r][half] - now[half]) * unit);
+      most[r][half] = now[half];
+    }
+    if (__all_sync(0xffffffffu, same)) return;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum[r].x[i] *= shrink[i / 2];
+    scale_rows(out, shrink[0], shrink[1]);
+  }
+
+  // No visible key so far: any finite offset gives weights of 0.
+  __device__ float offset(int r, int half, float unit) const {
+    return most[r][half] == -kInfinity ? 0.0f : most[r][half] * unit;
+  }
+};
+
+template <typename T, int kWidth>
+struct ForwardBlock {
+  using Shape = ForwardShape<T, kWidth>;
+  using Memory = ForwardMemory<T, kWidth>;
+  using QueryTile = typename Shape::QueryTile;
+  using KeyTile = typename Shape::KeyTile;
+  static constexpr int kRowTiles = Shape::kRowTiles;
+  static constexpr int kKeys = Shape::kKeys;
+
+  const ForwardParameters& p;
+  Memory& memory;
+  Sequence sequence;
+  int head;
+  ScoreRules rules;
+  Rows<T> keys;
+  Rows<T> values;
+  int first_query;
+  int first_row;  // of this warp
+  LeftRows<T, kWidth, kRowTiles, Shape::kHeld> left;
+  RunningRows<kRowTiles> running;
+  Accumulator out[kRowTiles][kWidth / 8];
+  bool guarded = false;
+
+  __device__ ForwardBlock(const ForwardParameters& parameters, Memory& shared, const Place& place)
+      : p(parameters),
+        memory(shared),
+        sequence(p.problem, place.sequence),
+        head(place.head),
+        rules(p.problem, sequence),
+        keys(p.k, sequence.batch, kv_head(), sequence.first_key),
+        values(p.v, sequence.batch, kv_head(), sequence.first_key),
+        first_query(place.tile * Shape::kQueries),
+        first_row(first_query + warp_id() * kRowTiles * 16) {
+    rules.select_head(p.problem, sequence, head);
+  }
+
+  __device__ int kv_head() const { return head / static_cast<int>(p.problem.heads / p.problem.kv_heads); }
+  __device__ KeyTile key_tile() const { return {shared_address(memory.keys)}; }
+  __device__ KeyTile value_tile() const { return {shared_address(memory.values)}; }
+
+  __device__ void stage_queries() {
+    const Rows<T> queries(p.q, sequence.batch, head, sequence.first_query);
+    stage<Shape::kThreads>(QueryTile{shared_address(memory.queries)}, queries, first_query, rules.queries);
+    if (p.problem.dropout_p == 0) return;
+    for (int row = threadIdx.x; row < Shape::kQueries; row += Shape::kThreads) {
+      const DropoutRow draw(p.problem.dropout_seed, sequence.index, head, first_query + row);
+      memory.dropout[row] = {draw.first_key, draw.second_key};
+    }
+  }
+  __device__ void stage_keys(int first_key) {
+    stage<Shape::kThreads>(key_tile(), keys, first_key, rules.keys);
+    commit_copies();
+  }
+  __device__ void stage_values(int first_key) {
+    stage<Shape::kThreads>(value_tile(), values, first_key, rules.keys);
+    commit_copies();
+  }
+
+  // Dropped weights become zero; those of a value with something not finite become NaN unless they are zero.
+  __device__ void alter_weights(Accumulator (&weights)[kKeys / 8], int row, int first_key) {
+    const DropoutFactors factors(p.problem.dropout_p);
+    const bool drop = p.problem.dropout_p > 0;
+    visit<Along::queries>(weights, row, first_key, [&](int query, int key, float& x) {
+      if (drop) {
+        const uint2 draw = memory.dropout[query - first_query];
+        if (!factors.keeps(draw.x, draw.y, key)) x = 0;
+      }
+      if (guarded && x != 0 && memory.nonfinite[key - first_key]) x = CUDART_NAN_F;
+    });
+  }
+
+  __device__ void softmax(Accumulator (&scores)[kRowTiles][kKeys / 8], Weights<T, kKeys> (&weights)[kRowTiles],
+                          int first_key) {
+    const float unit = rules.unit();
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      rules.template apply<Along::queries>(scores[r], first_row + r * 16, first_key);
+      running.raise(r, scores[r], out[r], unit);
+      const float offset[2] = {running.offset(r, 0, unit), running.offset(r, 1, unit)};
+#pragma unroll
+      for (int block = 0; block < kKeys / 8; ++block) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          scores[r][block].x[i] = exp2_fast(fmaf(scores[r][block].x[i], unit, -offset[i / 2]));
+        }
+      }
+      weights[r] = Weights<T, kKeys>(scores[r]);
+#pragma unroll
+      for (int step = 0; step < weights[r].kSteps; ++step) {
+        Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
+      }
+      if (guarded || p.problem.dropout_p > 0) {
+        alter_weights(scores[r], first_row + r * 16, first_key);
+        weights[r] = Weights<T, kKeys>(scores[r]);
+      }
+    }
+  }
+
+  __device__ void meet_keys() {
+    running = {};
+    clear(out);
+    const int last_row = min(first_row + kRowTiles * 16, rules.queries) - 1;
+    const int warp_keys = first_row < rules.queries ? rules.limit(last_row) : 0;
+    const int block_keys = rules.limit(min(first_query + Shape::kQueries, rules.queries) - 1);
+    stage_keys(0);
+    wait_copies();
+    __syncthreads();
+    left.take(QueryTile{shared_address(memory.queries)}, first_row - first_query);
+#pragma unroll 1
+    for (int first_key = 0; first_key < block_keys; first_key += kKeys) {
+      wait_copies();
+      __syncthreads();
+      stage_values(first_key);
+      Accumulator scores[kRowTiles][kKeys / 8] = {};
+      const bool sees = first_key < warp_keys;
+      if (sees) multiply_rows<QueryTile>(scores, left, key_tile());
+      wait_copies();
+      __syncthreads();
+      if (first_key + kKeys < block_keys) stage_keys(first_key + kKeys);
+      if (guarded) clear_nonfinite<Shape::kThreads>(value_tile(), memory.nonfinite);
+      if (sees) {
+        Weights<T, kKeys> weights[kRowTiles];
+        softmax(scores, weights, first_key);
+        multiply_weights<T>(out, weights, value_tile());
+      }
+    }
+    __syncthreads();
+  }
+
+  __device__ void store() {
+    const OutputRows<T> to(p.out, sequence.batch, head, sequence.first_query);
+    float* lse = p.lse + dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
+    const float kept = p.problem.dropout_p > 0 ? DropoutFactors(p.problem.dropout_p).kept : 1.0f;
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      float factor[2];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float sum = Engine<T>::row_sum(running.sum[r].x[half * 2]);
+        factor[half] = sum == 0 ? 0.0f : kept / sum;
+        const int row = first_row + r * 16 + half * 8 + lane_row();
+        if (row < rules.queries && lane_column() == 0) {
+          lse[row] = sum == 0 ? -kInfinity : running.most[r][half] * rules.unit() * kLn2 + logf(sum);
+        }
+      }
+      scale_rows(out[r], factor[0], factor[1]);
+      store_rows(out[r], to, first_row + r * 16, rules.queries);
+    }
+  }
+
+  __device__ void run() {
+    stage_queries();
+    run_guarded<T, kWidth>(guarded, [&] { meet_keys(); }, [&] { return all_finite(out); });
+    store();
+  }
+};
+
+template <typename T, int kWidth>
+__global__ void __launch_bounds__(ForwardShape<T, kWidth>::kThreads, ForwardShape<T, kWidth>::kBlocksPerProcessor)
+    forward_kernel(const __grid_constant__ ForwardParameters p) {
+  extern __shared__ __align__(16) uint8_t memory[];
+  constexpr int kQueries = ForwardShape<T, kWidth>::kQueries;
+  // The last tiles of a causal problem have the most keys and go first.
+  const unsigned block = p.problem.causal == Causal::none ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+  const Place place(p.problem, p.problem.cu_seqlens_q, p.problem.queries, p.problem.heads, kQueries, block);
+  ForwardBlock<T, kWidth> work(p, *reinterpret_cast<ForwardMemory<T, kWidth>*>(memory), place);
+  if (work.first_query < work.rules.queries) work.run();
+}
+
+}  // namespace
+
+cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
+  const AttentionProblem& p = prepared.problem;
+  const ForwardParameters parameters{p,
+                                     {p.q, p.dim, p.type},
+                                     {p.k, p.dim, p.type},
+                                     {p.v, p.value_dim, p.type},
+                                     {outputs.out, p.value_dim, p.type},
+                                     outputs.lse};
+  if (const cudaError_t error =
+          clear_rows_of_no_sequence(p, p.cu_seqlens_q, p.queries, p.heads, parameters.out, outputs.lse, launch.stream);
+      error != cudaSuccess) {
+    return error;
+  }
+  return with_shape(p, [&]<typename T, int kWidth>() {
+    using Shape = ForwardShape<T, kWidth>;
+    static_assert(sizeof(ForwardMemory<T, kWidth>) <= kSharedMemory);
+    return launch_kernel(forward_kernel<T, kWidth>, block_count(p, p.queries, p.heads, Shape::kQueries),
+                         Shape::kThreads, sizeof(ForwardMemory<T, kWidth>), launch.stream, parameters);
+  });
+}
+
+}  // namespace quest::kernels::cuda::portable

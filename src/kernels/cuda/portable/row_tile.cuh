@@ -1,0 +1,152 @@
+#pragma once
+
+// Rows of a tensor in shared memory and how they get there.
+
+#include "kernels/cuda/device/element.cuh"
+#include "kernels/cuda/device/fragments.cuh"
+#include "kernels/cuda/portable/parameters.h"
+
+namespace quest::kernels::cuda::portable {
+
+__device__ inline uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+// kRowCount rows of kWidth elements. 16 bytes between rows keep ldmatrix and columns of words free of bank conflicts.
+template <typename T, int kWidth, int kRowCount>
+struct RowTile {
+  static constexpr int kRows = kRowCount;
+  static constexpr int kChunkElements = 16 / sizeof(T);
+  static constexpr int kChunks = kWidth / kChunkElements;
+  static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T)) + 16;
+  static constexpr int kBytes = kRows * kRowBytes;
+
+  uint32_t base;
+
+  __device__ uint32_t chunk_address(int row, int chunk) const { return base + row * kRowBytes + chunk * 16; }
+
+  __device__ float element(int row, int column) const {
+    const uint32_t address = base + row * kRowBytes + column * static_cast<int>(sizeof(T));
+    if constexpr (sizeof(T) == 4) {
+      float x;
+      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
+      return x;
+    } else {
+      unsigned short bits;
+      asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(address));
+      return Element<T>::low(bits);
+    }
+  }
+};
+
+template <typename T>
+struct Rows {
+  const T* data;
+  int64_t stride;
+  int dim;
+  bool aligned;
+
+  __device__ Rows(const Matrix& m, int64_t batch, int64_t head, int64_t first_row)
+      : data(static_cast<const T*>(m.data) + batch * m.batch_stride + head * m.head_stride + first_row * m.row_stride),
+        stride(m.row_stride),
+        dim(m.dim),
+        aligned(m.aligned) {}
+
+  __device__ float element(int row, int column) const {
+    return column < dim ? static_cast<float>(data[row * stride + column]) : 0.0f;
+  }
+};
+
+__device__ inline void copy_chunk(uint32_t destination, const void* source, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(valid ? 16 : 0));
+}
+__device__ inline void copy_pair(uint32_t destination, const void* source, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(destination), "l"(source), "r"(valid ? 8 : 0));
+}
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;"); }
+__device__ inline void wait_copies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+
+__device__ inline uint4 load_chunk(uint32_t address) {
+  uint4 x;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(address));
+  return x;
+}
+__device__ inline void store_chunk(uint32_t address, uint4 x) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+}
+
+// Starts copying rows [first, first + tile.kRows); rows from `end` on and columns past the dimension become zero. There
+// at the next wait_copies and barrier.
+template <int kThreads, typename T, int kWidth, int kRows>
+__device__ void stage(RowTile<T, kWidth, kRows> tile, const Rows<T>& from, int first, int end) {
+  using Tile = RowTile<T, kWidth, kRows>;
+  static_assert(kRows * Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunks == 0);
+  constexpr int kSteps = kRows * Tile::kChunks / kThreads;
+  constexpr int kStepRows = kThreads / Tile::kChunks;
+  const int row = threadIdx.x / Tile::kChunks;
+  const int chunk = threadIdx.x % Tile::kChunks;
+  const int column = chunk * Tile::kChunkElements;
+  const uint32_t destination = tile.chunk_address(row, chunk);
+  if (from.aligned) {
+    const int valid_rows = column < from.dim ? end - first - row : 0;
+    const T* source = from.data + (first + row) * from.stride + column;
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      const bool valid = i * kStepRows < valid_rows;
+      copy_chunk(destination + i * kStepRows * Tile::kRowBytes, valid ? source : from.data, valid);
+      source += kStepRows * from.stride;
+    }
+  } else {
+#pragma unroll 1
+    for (int i = 0; i < kSteps; ++i) {
+      const int from_row = first + row + i * kStepRows;
+      alignas(16) T elements[Tile::kChunkElements];
+#pragma unroll
+      for (int e = 0; e < Tile::kChunkElements; ++e) {
+        const bool valid = from_row < end && column + e < from.dim;
+        elements[e] = valid ? from.data[from_row * from.stride + column + e] : T(0.0f);
+      }
+      store_chunk(destination + i * kStepRows * Tile::kRowBytes, *reinterpret_cast<const uint4*>(elements));
+    }
+  }
+}
+
+template <typename T>
+__device__ bool clear_nonfinite(uint32_t& word) {
+  if constexpr (sizeof(T) == 4) {
+    const bool found = (word & 0x7f800000u) == 0x7f800000u;
+    if (found) word = 0;
+    return found;
+  } else {
+    constexpr uint32_t kExponent = std::is_same_v<T, __half> ? 0x7c00u : 0x7f80u;
+    const bool low = (word & kExponent) == kExponent;
+    const bool high = (word >> 16 & kExponent) == kExponent;
+    if (low) word &= 0xffff0000u;
+    if (high) word &= 0x0000ffffu;
+    return low || high;
+  }
+}
+
+// Elements that are not finite become zero, so that a weight of zero times them is zero; flags[row] tells which rows
+// had any. Called by all threads, with barriers before and after.
+template <int kThreads, typename T, int kWidth, int kRows>
+__device__ void clear_nonfinite(RowTile<T, kWidth, kRows> tile, volatile uint8_t* flags) {
+  using Tile = RowTile<T, kWidth, kRows>;
+  for (int row = threadIdx.x; row < kRows; row += kThreads) flags[row] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (int index = threadIdx.x; index < kRows * Tile::kChunks; index += kThreads) {
+    const uint32_t address = tile.chunk_address(index / Tile::kChunks, index % Tile::kChunks);
+    uint4 x = load_chunk(address);
+    bool found = clear_nonfinite<T>(x.x);
+    found |= clear_nonfinite<T>(x.y);
+    found |= clear_nonfinite<T>(x.z);
+    found |= clear_nonfinite<T>(x.w);
+    if (found) {
+      flags[index / Tile::kChunks] = 1;
+      store_chunk(address, x);
+    }
+  }
+  __syncthreads();
+}
+
+}  // namespace quest::kernels::cuda::portable
