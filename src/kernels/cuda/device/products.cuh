@@ -130,47 +130,6 @@ __device__ void multiply(Accumulator (&c)[8], A a, B b, bool accumulate) {
 }
 
 template <typename T, typename A, typename B>
-__device__ void multiply(Accumulator (&c)[12], A a, B b, bool accumulate) {
-  asm volatile(
-      "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %52, 0; mov.b64 a, {%48,%49}; mov.b64 b, {%50,%51};"
-      "wgmma.mma_async.sync.aligned.m64n96k16.f32%55%55 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%"
-      "30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47}, a, b, p, 1, 1, %53, %54; }"
-      : "+f"(c[0].x[0]), "+f"(c[0].x[1]), "+f"(c[0].x[2]), "+f"(c[0].x[3]), "+f"(c[1].x[0]), "+f"(c[1].x[1]),
-        "+f"(c[1].x[2]), "+f"(c[1].x[3]), "+f"(c[2].x[0]), "+f"(c[2].x[1]), "+f"(c[2].x[2]), "+f"(c[2].x[3]),
-        "+f"(c[3].x[0]), "+f"(c[3].x[1]), "+f"(c[3].x[2]), "+f"(c[3].x[3]), "+f"(c[4].x[0]), "+f"(c[4].x[1]),
-        "+f"(c[4].x[2]), "+f"(c[4].x[3]), "+f"(c[5].x[0]), "+f"(c[5].x[1]), "+f"(c[5].x[2]), "+f"(c[5].x[3]),
-        "+f"(c[6].x[0]), "+f"(c[6].x[1]), "+f"(c[6].x[2]), "+f"(c[6].x[3]), "+f"(c[7].x[0]), "+f"(c[7].x[1]),
-        "+f"(c[7].x[2]), "+f"(c[7].x[3]), "+f"(c[8].x[0]), "+f"(c[8].x[1]), "+f"(c[8].x[2]), "+f"(c[8].x[3]),
-        "+f"(c[9].x[0]), "+f"(c[9].x[1]), "+f"(c[9].x[2]), "+f"(c[9].x[3]), "+f"(c[10].x[0]), "+f"(c[10].x[1]),
-        "+f"(c[10].x[2]), "+f"(c[10].x[3]), "+f"(c[11].x[0]), "+f"(c[11].x[1]), "+f"(c[11].x[2]), "+f"(c[11].x[3])
-      : "r"(a.low), "n"(kOperandHigh), "r"(b.low), "n"(kOperandHigh), "r"(static_cast<int>(accumulate)),
-        "n"(A::kTransposed), "n"(B::kTransposed), "C"(Element<T>::kName));
-}
-
-template <typename T, typename A, typename B>
-__device__ void multiply(Accumulator (&c)[14], A a, B b, bool accumulate) {
-  asm volatile(
-      "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %60, 0; mov.b64 a, {%56,%57}; mov.b64 b, {%58,%59};"
-      "wgmma.mma_async.sync.aligned.m64n112k16.f32%63%63 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%"
-      "30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55}, a, b, "
-      "p, 1, 1, %61, %62; }"
-      : "+f"(c[0].x[0]), "+f"(c[0].x[1]), "+f"(c[0].x[2]), "+f"(c[0].x[3]), "+f"(c[1].x[0]), "+f"(c[1].x[1]),
-        "+f"(c[1].x[2]), "+f"(c[1].x[3]), "+f"(c[2].x[0]), "+f"(c[2].x[1]), "+f"(c[2].x[2]), "+f"(c[2].x[3]),
-        "+f"(c[3].x[0]), "+f"(c[3].x[1]), "+f"(c[3].x[2]), "+f"(c[3].x[3]), "+f"(c[4].x[0]), "+f"(c[4].x[1]),
-        "+f"(c[4].x[2]), "+f"(c[4].x[3]), "+f"(c[5].x[0]), "+f"(c[5].x[1]), "+f"(c[5].x[2]), "+f"(c[5].x[3]),
-        "+f"(c[6].x[0]), "+f"(c[6].x[1]), "+f"(c[6].x[2]), "+f"(c[6].x[3]), "+f"(c[7].x[0]), "+f"(c[7].x[1]),
-        "+f"(c[7].x[2]), "+f"(c[7].x[3]), "+f"(c[8].x[0]), "+f"(c[8].x[1]), "+f"(c[8].x[2]), "+f"(c[8].x[3]),
-        "+f"(c[9].x[0]), "+f"(c[9].x[1]), "+f"(c[9].x[2]), "+f"(c[9].x[3]), "+f"(c[10].x[0]), "+f"(c[10].x[1]),
-        "+f"(c[10].x[2]), "+f"(c[10].x[3]), "+f"(c[11].x[0]), "+f"(c[11].x[1]), "+f"(c[11].x[2]), "+f"(c[11].x[3]),
-        "+f"(c[12].x[0]), "+f"(c[12].x[1]), "+f"(c[12].x[2]), "+f"(c[12].x[3]), "+f"(c[13].x[0]), "+f"(c[13].x[1]),
-        "+f"(c[13].x[2]), "+f"(c[13].x[3])
-      : "r"(a.low), "n"(kOperandHigh), "r"(b.low), "n"(kOperandHigh), "r"(static_cast<int>(accumulate)),
-        "n"(A::kTransposed), "n"(B::kTransposed), "C"(Element<T>::kName));
-}
-
-template <typename T, typename A, typename B>
 __device__ void multiply(Accumulator (&c)[16], A a, B b, bool accumulate) {
   asm volatile(
       "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %68, 0; mov.b64 a, {%64,%65}; mov.b64 b, {%66,%67};"

@@ -45,10 +45,6 @@ __device__ inline void load_box(uint32_t tile, const CUtensorMap& map, int first
       : "memory");
 }
 
-__device__ inline void prefetch_map(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
-
 // Bytes that lie as they are used, both addresses multiples of 16.
 __device__ inline void load_bytes(uint32_t destination, const void* source, int bytes, uint32_t barrier) {
   asm volatile(

@@ -10,7 +10,9 @@
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/device/tma.cuh"
 #include "kernels/cuda/long/forward_rows.cuh"
+#include "kernels/cuda/long/forward_schedule.cuh"
 #include "kernels/cuda/long/long.h"
+#include "kernels/sequence.h"
 
 namespace quest::kernels::cuda::long_sequence {
 namespace {
@@ -31,6 +33,7 @@ struct Shape {
   static constexpr int kStages = kWidth == 64 ? 5 : 3;
   // Narrow rows leave the tensor cores time for one more block of columns, ones, whose products are the sums.
   static constexpr bool kSumsByProduct = kWidth == 64;
+  static constexpr int kCubicPeriod = kWidth == 128 ? 0 : kGroups == 2 ? 4 : 6;
   using QueryPanel = Panel<kQueries, kWidth>;
   using KeyPanel = Panel<kKeys, kWidth>;
 };
@@ -67,54 +70,6 @@ struct Shared {
   __device__ uint32_t query_empty(int stage) const { return barrier(4, Shape::kQueryStages + stage); }
 };
 
-struct Task {
-  int heads;
-  int heads_per_key_head;
-  int queries;
-  int keys;
-  int value_dim;
-  bool causal;
-  float factor;  // from scores to exponents of two
-  float limit;   // of the bound of a row's exponents, up to which no running maximum is needed
-  int row_blocks;
-  int items;
-  void* out;
-  std::int64_t out_batch_stride;
-  std::int64_t out_head_stride;
-  std::int64_t out_row_stride;
-  float* lse;
-};
-
-struct RowBlock {
-  int batch;
-  int head;
-  int first_row;
-};
-
-// The row blocks of this thread block. Causal rows differ in length, so the longest goes with the shortest; blocks of
-// one head follow each other, so that its keys stay in the cache.
-template <int kQueries, typename Visit>
-__device__ void for_each_row_block(const Task& task, Visit visit) {
-  const int per_head = task.causal ? (task.row_blocks + 1) / 2 : task.row_blocks;
-  for (int item = blockIdx.x; item < task.items; item += gridDim.x) {
-    const int head = item / per_head;
-    const int shortest = item % per_head;
-    const int longest = task.row_blocks - 1 - shortest;
-    const int visits = task.causal && longest != shortest ? 2 : 1;
-#pragma unroll 1
-    for (int i = 0; i < visits; ++i)
-      visit(RowBlock{head / task.heads, head % task.heads, (i + 1 < visits ? longest : shortest) * kQueries});
-  }
-}
-
-// How many tiles of keys the last of `rows` rows sees, those past the end left out.
-template <int kKeys>
-__device__ int tile_count(const Task& task, int first_row, int rows) {
-  if (first_row >= task.queries) return 0;
-  const int visible = task.causal ? min(task.keys, min(first_row + rows, task.queries)) : task.keys;
-  return (visible + kKeys - 1) / kKeys;
-}
-
 template <int kCount>
 struct Ring {
   int stage = 0;
@@ -138,8 +93,8 @@ __device__ void load_panel(AnyPanel panel, const CUtensorMap& map, int first_row
 }
 
 template <typename Shape>
-__device__ void produce(Shared<Shape> shared, const Task& task, const CUtensorMap& queries, const CUtensorMap& keys,
-                        const CUtensorMap& values) {
+__device__ void produce(Shared<Shape> shared, const ForwardTask& task, const CUtensorMap& queries,
+                        const CUtensorMap& keys, const CUtensorMap& values) {
   Ring<Shape::kQueryStages> query;
   Ring<Shape::kStages> at;
   for_each_row_block<Shape::kQueries>(task, [&](const RowBlock& rows) {
@@ -171,7 +126,7 @@ struct Consumer {
   using Position = Ring<Shape::kStages>;
 
   Shared<Shape> shared;
-  const Task& task;
+  const ForwardTask& task;
   int group;
   Position at;
   Ring<Shape::kQueryStages> query;
@@ -258,17 +213,12 @@ struct Consumer {
     }
   }
 
+  // From here on s holds the finished scores of the last tile when called.
   template <typename AnyRows>
-  __device__ void sum_within_bound(AnyRows& out, RowPair& sums, const RowPair& offsets) {
+  __device__ void sum_within_bound(Scores& s, AnyRows& out, RowPair& sums, const RowPair& offsets) {
     constexpr bool kAdd = std::is_same_v<AnyRows, Rows>;
-    Scores s;
     Weights weights;
-    wait_turn();
-    start_scores(s);
-    pass_turn();
-    wait_products();
-    finish_scores(tiles - 1, s);
-    exponentiate(s, task.factor, offsets);
+    exponentiate<Shape::kCubicPeriod>(s, task.factor, offsets);
     if (int visible[2]; hides(tiles - 1, visible)) hide(s, visible, 0.0f);
     round_weights<T>(s, weights);
 #pragma unroll 1
@@ -282,7 +232,7 @@ struct Consumer {
       if constexpr (kAdd) add_weights<T>(weights, sums);
       wait_products_until<1>();
       finish_scores(tile, s);
-      exponentiate(s, task.factor, offsets);
+      exponentiate<Shape::kCubicPeriod>(s, task.factor, offsets);
       finish_rows(out, weights, last);
       round_weights<T>(s, weights);
     }
@@ -293,42 +243,42 @@ struct Consumer {
   }
 
   // Sums complete in every lane.
-  __device__ void take_within_bound(Rows& out, RowPair& sums, const RowPair& offsets) {
+  __device__ void take_within_bound(Scores& s, Rows& out, RowPair& sums, const RowPair& offsets) {
     if constexpr (Shape::kSumsByProduct) {
       RowsAndSums with_sums{};
-      sum_within_bound(with_sums, sums, offsets);
+      sum_within_bound(s, with_sums, sums, offsets);
 #pragma unroll
       for (int block = 0; block < Shape::kDim / 8; ++block) out[block] = with_sums[block];
       sums = {{with_sums[Shape::kDim / 8].x[0], with_sums[Shape::kDim / 8].x[2]}};
     } else {
-      sum_within_bound(out, sums, offsets);
+      sum_within_bound(s, out, sums, offsets);
       sums = {{quad_sum(sums.x[0]), quad_sum(sums.x[1])}};
     }
   }
 
   // Any scores: weights are taken relative to the largest score so far, which ends up in `largest`.
-  __device__ void sum_with_maximum(Rows& out, RowPair& sums, RowPair& largest) {
+  __device__ void sum_with_maximum(Scores& s, Rows& out, RowPair& sums, RowPair& largest) {
 #pragma unroll 1
-    for (int tile = tiles - 1; tile >= 0; --tile) {
-      Scores s;
+    for (int tile = tiles - 1;; --tile) {
       Weights weights;
-      wait_turn();
-      start_scores(s);
-      pass_turn();
-      wait_products();
-      finish_scores(tile, s);
 #pragma unroll
       for (Accumulator& block : s)
 #pragma unroll
         for (float& x : block.x) x *= task.factor;
       if (int visible[2]; hides(tile, visible)) hide(s, visible, -INFINITY);
       rescale(s, out, sums, largest);
-      exponentiate(s, 1.0f, RowPair{{finite(largest.x[0]), finite(largest.x[1])}});
+      exponentiate<0>(s, 1.0f, RowPair{{finite(largest.x[0]), finite(largest.x[1])}});
       round_weights<T>(s, weights);
       add_weights<T>(weights, sums);
       start_rows(out, weights, at);
       finish_rows(out, weights, at);
       at.advance();
+      if (tile == 0) break;
+      wait_turn();
+      start_scores(s);
+      pass_turn();
+      wait_products();
+      finish_scores(tile - 1, s);
     }
     sums = {{quad_sum(sums.x[0]), quad_sum(sums.x[1])}};
   }
@@ -359,27 +309,37 @@ struct Consumer {
     skip(tile_count<Shape::kKeys>(task, rows.first_row, Shape::kQueries) - tiles);
 
     wait_barrier(shared.query_full(query.stage), query.parity);
-    const RowPair norms = query_norms<T>(shared.queries(query.stage), 64 * group + warp_id() % 4 * 16);
-    RowPair offsets, sums{};
-    bool outside = false;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float bound = norms.x[half] * fabsf(task.factor);
-      outside |= !(bound <= task.limit);
-      offsets.x[half] = fmaxf(0.0f, bound - WeightRange<T>::kFree);
-    }
     Rows out{};
-    const bool with_maximum = meet_any(1 + group, kGroupThreads, outside);
+    RowPair offsets{}, sums{};
     if (tiles == 0) {
+      meet(1 + group, kGroupThreads);  // as in skip()
       release(shared.query_empty(query.stage));
-    } else if (with_maximum) {
-      offsets = {{-INFINITY, -INFINITY}};
-      sum_with_maximum(out, sums, offsets);
     } else {
-      take_within_bound(out, sums, offsets);
+      Scores s;
+      wait_turn();
+      start_scores(s);
+      pass_turn();
+      const bool with_maximum = meet_any(1 + group, kGroupThreads, !bound_exponents(offsets));
+      wait_products();
+      finish_scores(tiles - 1, s);
+      if (with_maximum) {
+        offsets = {{-INFINITY, -INFINITY}};
+        sum_with_maximum(s, out, sums, offsets);
+      } else {
+        take_within_bound(s, out, sums, offsets);
+      }
     }
     query.advance();
     finish(rows, out, sums, offsets);
+  }
+
+  // Whether the thread's rows need no running maximum, and what to subtract from their exponents then.
+  __device__ bool bound_exponents(RowPair& offsets) const {
+    const RowPair norms = query_norms<T>(shared.queries(query.stage), 64 * group + warp_id() % 4 * 16);
+    const RowPair bounds{{norms.x[0] * fabsf(task.factor), norms.x[1] * fabsf(task.factor)}};
+    offsets.x[0] = fmaxf(0.0f, bounds.x[0] - WeightRange<T>::kFree);
+    offsets.x[1] = fmaxf(0.0f, bounds.x[1] - WeightRange<T>::kFree);
+    return bounds.x[0] <= task.limit && bounds.x[1] <= task.limit;
   }
 
   __device__ void finish(const RowBlock& rows, const Rows& out, const RowPair& sums, const RowPair& offsets) const {
@@ -417,12 +377,12 @@ __device__ void prepare_shared(Shared<Shape> shared) {
 
 template <typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 1)
-    attend(const Task task, const __grid_constant__ CUtensorMap queries, const __grid_constant__ CUtensorMap keys,
-           const __grid_constant__ CUtensorMap values) {
+    attend(const ForwardTask task, const __grid_constant__ CUtensorMap queries,
+           const __grid_constant__ CUtensorMap keys, const __grid_constant__ CUtensorMap values) {
   extern __shared__ __align__(1024) uint8_t memory[];
   // Shuffled, so that the address is kept in a register rather than computed again at every use.
   const Shared<Shape> shared{
-      __shfl_sync(0xffffffffu, static_cast<uint32_t>(__cvta_generic_to_shared(memory)) + 1023 & ~1023u, 0)};
+      __shfl_sync(0xffffffffu, (static_cast<uint32_t>(__cvta_generic_to_shared(memory)) + 1023) & ~1023u, 0)};
   prepare_shared(shared);
 
   const int group = __shfl_sync(0xffffffffu, threadIdx.x / kGroupThreads, 0);
@@ -442,20 +402,20 @@ cudaError_t run(const PreparedProblem& prepared, const ForwardOutputs& outputs, 
   const AttentionProblem& p = prepared.problem;
   if (p.batch * p.heads * p.queries == 0) return cudaSuccess;
   const bool unit_keys = prepared.key_reciprocals != nullptr;
-  Task task{.heads = static_cast<int>(p.heads),
-            .heads_per_key_head = static_cast<int>(p.heads / p.kv_heads),
-            .queries = static_cast<int>(p.queries),
-            .keys = static_cast<int>(p.keys),
-            .value_dim = static_cast<int>(p.value_dim),
-            .causal = p.causal == Causal::top_left,
-            .factor = p.scale * kLog2E,
-            .limit = unit_keys ? WeightRange<typename Shape::T>::kLimit : -1.0f,
-            .row_blocks = static_cast<int>((p.queries + Shape::kQueries - 1) / Shape::kQueries),
-            .out = outputs.out.data,
-            .out_batch_stride = outputs.out.batch_stride,
-            .out_head_stride = outputs.out.head_stride,
-            .out_row_stride = outputs.out.row_stride,
-            .lse = outputs.lse};
+  ForwardTask task{.heads = static_cast<int>(p.heads),
+                   .heads_per_key_head = static_cast<int>(p.heads / p.kv_heads),
+                   .queries = static_cast<int>(p.queries),
+                   .keys = static_cast<int>(p.keys),
+                   .value_dim = static_cast<int>(p.value_dim),
+                   .causal = p.causal != Causal::none,  // with as many queries as keys both kinds are one
+                   .factor = p.scale * kLog2E,
+                   .limit = unit_keys ? WeightRange<typename Shape::T>::kLimit : -1.0f,
+                   .row_blocks = static_cast<int>((p.queries + Shape::kQueries - 1) / Shape::kQueries),
+                   .out = outputs.out.data,
+                   .out_batch_stride = outputs.out.batch_stride,
+                   .out_head_stride = outputs.out.head_stride,
+                   .out_row_stride = outputs.out.row_stride,
+                   .lse = outputs.lse};
   task.items = static_cast<int>(p.batch * p.heads) * (task.causal ? (task.row_blocks + 1) / 2 : task.row_blocks);
 
   CUtensorMap queries, keys, values;
@@ -473,10 +433,23 @@ cudaError_t run(const PreparedProblem& prepared, const ForwardOutputs& outputs, 
   return cudaGetLastError();
 }
 
+// Three warpgroups keep a multiprocessor busier than two, by about a seventh, where their larger blocks of rows do not
+// leave more of the last round idle.
+bool prefers_three_groups(const AttentionProblem& p, int multiprocessors) {
+  const auto rounds = [&](std::int64_t groups) {
+    const std::int64_t row_blocks = ceil_div(p.queries, 64 * groups);
+    const std::int64_t items = p.batch * p.heads * (p.causal == Causal::none ? row_blocks : ceil_div(row_blocks, 2));
+    return groups * ceil_div(items, multiprocessors);
+  };
+  return 6 * rounds(3) <= 7 * rounds(2);
+}
+
 template <typename T>
 cudaError_t run_type(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
-  const bool narrow = std::max(prepared.problem.dim, prepared.problem.value_dim) <= 64;
-  return narrow ? run<Shape<T, 64, 3>>(prepared, outputs, launch) : run<Shape<T, 128, 2>>(prepared, outputs, launch);
+  const AttentionProblem& p = prepared.problem;
+  if (std::max(p.dim, p.value_dim) > 64) return run<Shape<T, 128, 2>>(prepared, outputs, launch);
+  return prefers_three_groups(p, launch.device.multiprocessors) ? run<Shape<T, 64, 3>>(prepared, outputs, launch)
+                                                                : run<Shape<T, 64, 2>>(prepared, outputs, launch);
 }
 
 }  // namespace

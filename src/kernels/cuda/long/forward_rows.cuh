@@ -54,13 +54,29 @@ __device__ RowPair query_norms(Panel<kRows, kColumns> q, int first_row) {
   return norms;
 }
 
-// Scores to weights 2^(factor score - offset).
-template <int kBlocks>
+// 2^x for 2^x a normal number: a cubic on the fraction, the exponent added to its bits. As exact as either storage type
+// asks, and it leaves the unit for special functions to others.
+__device__ inline float exp2_cubic(float x) {
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: the integer nearest x ends up in the low bits
+  const float rounded = x + kRound;
+  const float fraction = x - (rounded - kRound);
+  const float cubic =
+      fmaf(fmaf(fmaf(0.0551716688f, fraction, 0.2426111328f), fraction, 0.6932609864f), fraction, 0.9999280729f);
+  return __int_as_float(__float_as_int(cubic) + (__float_as_int(rounded) << 23));
+}
+
+// Scores to weights 2^(factor score - offset). Of every kCubicPeriod weights of a thread one is a cubic; 0: none.
+template <int kCubicPeriod, int kBlocks>
 __device__ void exponentiate(Accumulator (&s)[kBlocks], float factor, const RowPair& offset) {
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) s[block].x[i] = exp2_fast(fmaf(s[block].x[i], factor, -offset.x[i / 2]));
+    for (int i = 0; i < 4; ++i) {
+      const float x = fmaf(s[block].x[i], factor, -offset.x[i / 2]);
+      bool cubic = false;
+      if constexpr (kCubicPeriod != 0) cubic = (4 * block + i) % kCubicPeriod == 0;
+      s[block].x[i] = cubic ? exp2_cubic(x) : exp2_fast(x);
+    }
 }
 
 // Sets what is not visible: columns from `visible` of the row on, counted from the thread's first.
