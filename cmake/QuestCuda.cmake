@@ -8,8 +8,10 @@ endif()
 # Machine code for Ampere and Hopper; newer GPUs translate the intermediate code of 8.0 when a kernel is first used.
 set(QUEST_CUDA_ARCHITECTURES 80 90a-real CACHE STRING "GPUs for which the portable kernels are compiled")
 
-set(CMAKE_CUDA_ARCHITECTURES 80)  # every target of ours sets its own
+set(CMAKE_CUDA_ARCHITECTURES 80)
 enable_language(CUDA)
+unset(CMAKE_CUDA_ARCHITECTURES)  # every target sets its own
+unset(CMAKE_CUDA_ARCHITECTURES CACHE)
 set(CMAKE_CUDA_STANDARD 20)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc speaks C++20
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

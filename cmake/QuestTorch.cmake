@@ -25,7 +25,12 @@ endif()
 
 # TorchConfig warns about a profiler library that its own package does not ship; nothing of ours uses it.
 set(kineto_LIBRARY unused)
-# A torch with CUDA adds the GPUs it would compile for to every nvcc command; ours are chosen per target.
+# A torch with CUDA looks for the toolkit beside the nvcc on PATH, which may be a link, and adds the GPUs it would compile
+# for, or finds by running a program, to every nvcc command; ours are chosen per target.
+if(CUDAToolkit_FOUND AND NOT CUDA_TOOLKIT_ROOT_DIR)
+  set(CUDA_TOOLKIT_ROOT_DIR ${CUDAToolkit_TARGET_DIR})
+endif()
+set(TORCH_CUDA_ARCH_LIST 9.0)
 set(cuda_flags "${CMAKE_CUDA_FLAGS}")
 find_package(Torch REQUIRED)
 set(CMAKE_CUDA_FLAGS "${cuda_flags}")
