@@ -14,5 +14,8 @@ void expect_subcommand(CLI::App& app);
 void add_info_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_demo_command(CLI::App& program);
+void add_toy_command(CLI::App& program);
+// Adds to the command `bench`, which must be there.
+void add_toy_bench_command(CLI::App& program);
 
 }  // namespace quest::cli

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/usage_error.h"
 #include "cli/versions.h"
 
@@ -25,6 +26,9 @@ int run(CLI::App& program, int argc, char** argv) {
   } catch (const quest::cli::UsageError& error) {
     std::cerr << "quest: " << error.what() << "\n";
     return quest::cli::kUsageExitCode;
+  } catch (const quest::cli::Interrupted& error) {
+    std::cerr << "quest: " << error.what() << "\n";
+    return quest::cli::kInterruptedExitCode;
   } catch (const c10::Error& error) {
     std::cerr << "quest: " << error.what_without_backtrace() << "\n";
   } catch (const std::exception& error) {
@@ -43,5 +47,7 @@ int main(int argc, char** argv) {
   quest::cli::add_demo_command(program);
   quest::cli::add_info_command(program);
   quest::cli::add_bench_command(program);
+  quest::cli::add_toy_bench_command(program);
+  quest::cli::add_toy_command(program);
   return run(program, argc, argv);
 }

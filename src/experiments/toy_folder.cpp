@@ -132,7 +132,7 @@ ToyResult result_from_json(const nlohmann::json& line) {
   return result;
 }
 
-ToyFolder::ToyFolder(std::filesystem::path path, const ToySettings& settings, const std::string& command)
+ToyFolder::ToyFolder(std::filesystem::path path, const ToySettings& settings, const std::string& program)
     : path_(std::move(path)), settings_(settings) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
@@ -140,7 +140,7 @@ ToyFolder::ToyFolder(std::filesystem::path path, const ToySettings& settings, co
     throw std::runtime_error("the run folder \"" + path_.string() + "\" cannot be created: " + error.message() +
                              "; choose another");
   }
-  claim(command);
+  claim(program);
   read_results();
   const auto file = path_ / kResultsFile;
   file_ = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
@@ -152,7 +152,7 @@ ToyFolder::~ToyFolder() {
 }
 
 // Writes the settings into a new folder, and holds a folder that has some to them.
-void ToyFolder::claim(const std::string& command) const {
+void ToyFolder::claim(const std::string& program) const {
   const auto file = path_ / kSettingsFile;
   const Json asked = to_json(settings_);
   if (std::ifstream stream(file); stream) {
@@ -167,7 +167,7 @@ void ToyFolder::claim(const std::string& command) const {
     }
     return;
   }
-  const Json content = {{"experiment", "toy"}, {"command", command}, {"settings", asked}};
+  const Json content = {{"experiment", "toy"}, {"program", program}, {"settings", asked}};
   std::ofstream stream(file);
   stream << content.dump(2) << "\n" << std::flush;
   if (!stream) fail_on_file(file, "writing");

@@ -17,7 +17,7 @@ class ToyFolder {
  public:
   // Creates the folder, or reads what it holds. Throws std::runtime_error, leaving every file as it is, when the folder
   // cannot be written, belongs to a run with other settings, or holds a line that is no result.
-  ToyFolder(std::filesystem::path path, const ToySettings& settings, const std::string& command);
+  ToyFolder(std::filesystem::path path, const ToySettings& settings, const std::string& program);
   ~ToyFolder();
   ToyFolder(const ToyFolder&) = delete;
   ToyFolder& operator=(const ToyFolder&) = delete;
@@ -30,7 +30,7 @@ class ToyFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  void claim(const std::string& command) const;
+  void claim(const std::string& program) const;
   void read_results();
 
   std::filesystem::path path_;

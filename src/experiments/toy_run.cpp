@@ -55,6 +55,11 @@ class Sweep {
  private:
   bool stopped() const { return failed_ || callbacks_.should_stop(); }
 
+  void count_epoch(Group group) {
+    const std::lock_guard lock(mutex_);
+    callbacks_.on_epoch(group.size());
+  }
+
   void work() {
     try {
       for (std::size_t g = next_++; g < groups_.size() && !stopped(); g = next_++) train(groups_[g]);
@@ -79,7 +84,10 @@ class Sweep {
                                                        .realization = static_cast<std::uint64_t>(first.realization),
                                                        .epochs = settings_.epochs,
                                                        .batch = settings_.batch},
-                                                      data_.at(first.realization), jobs, [this] { return stopped(); });
+                                                      data_.at(first.realization), jobs, [&] {
+                                                        count_epoch(group);
+                                                        return stopped();
+                                                      });
     if (!figures) return;
     std::vector<ToyResult> results;
     for (std::size_t i = 0; i < group.size(); ++i) results.push_back({group[i], (*figures)[i]});

@@ -12,8 +12,10 @@
 namespace quest::experiments {
 
 struct ToyCallbacks {
-  // Called from one thread at a time, in the order in which groups end.
+  // Both are called from one thread at a time: the first when a group ends, the second when some trainings are an epoch
+  // further.
   std::function<void(const std::vector<ToyResult>&)> on_finished;
+  std::function<void(std::size_t trainings)> on_epoch = [](std::size_t) {};
   // Asked between epochs, from every thread.
   std::function<bool()> should_stop;
 };

@@ -37,7 +37,7 @@ void expect_contains(const Outcome& outcome, const std::string& text) {
 TEST(Program, HelpNamesEveryCommand) {
   const auto outcome = run_quest("--help");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"demo", "info", "bench"}) expect_contains(outcome, command);
+  for (const char* command : {"demo", "info", "bench", "toy"}) expect_contains(outcome, command);
 }
 
 TEST(Program, VersionIsTheProjectVersion) {
@@ -70,7 +70,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadCall{"bench attention --dtype int8", "float32, bfloat16, float16, float64"},
         BadCall{"bench attention --formulation qest", "elliptical_quest"},
         BadCall{"bench attention --json /no/such/folder/times.json", "/no/such/folder/times.json"},
-        BadCall{"info --shape 1,2,3", "3 of the four sizes"}, BadCall{"info --formulation qest", "elliptical_quest"},
+        BadCall{"toy --tokens -1", "tokens: expected a number from 1"},
+        BadCall{"toy --wiring post", "pre-norm or algorithm"},
+        BadCall{"toy --formulations quest,qest", "expected one of standard"},
+        BadCall{"toy --formulations elliptical", "estimated from data"}, BadCall{"toy --threads 0", "--threads"},
+        BadCall{"toy --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
+        BadCall{"bench toy --samples 0", "samples: expected"}, BadCall{"info --shape 1,2,3", "3 of the four sizes"},
+        BadCall{"info --formulation qest", "elliptical_quest"},
         BadCall{"info --shape 1,2,3,4 --dtype int8", "--dtype"}));
 
 TEST(Program, BenchWritesTheTableAndTheJson) {
@@ -120,6 +126,45 @@ TEST(Program, DemoShowsTheCollapseAndTheSpeed) {
     expect_contains(outcome, text);
   }
   EXPECT_EQ(outcome.output.find('\033'), std::string::npos) << "a pipe must not receive colours";
+}
+
+class ToyProgram : public ::testing::Test {
+ protected:
+  ~ToyProgram() override { std::filesystem::remove_all(folder_); }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("quest_toy_program_" + std::to_string(getpid()));
+  const std::string tiny_ =
+      "toy --formulations quest,qknorm --tokens 6 --samples 20 --test-samples 10 --learning-rates 0.001,0.01 "
+      "--weight-decays 0 --threads 2 --run " +
+      folder_.string();
+};
+
+TEST_F(ToyProgram, DrawsTheGridAndKeepsWhatIsFinished) {
+  const auto json_path = folder_.string() + ".json";
+  const auto outcome = run_quest(tiny_ + " --epochs 2 --json " + json_path);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* text : {"40 trainings", "learning rate", "degenerate", "58 %", "results.jsonl"}) {
+    expect_contains(outcome, text);
+  }
+  const auto json = nlohmann::json::parse(std::ifstream(json_path));
+  std::filesystem::remove(json_path);
+  EXPECT_EQ(json["formulations"][0]["trainings"], 20);
+  EXPECT_EQ(json["formulations"][0]["paper_success_rate"], 0.58);
+  EXPECT_EQ(json["formulations"][1]["success"].size(), 2U);
+  expect_contains(run_quest(tiny_ + " --epochs 2"), "40 of them are finished");
+}
+
+TEST_F(ToyProgram, SaysHowToResumeWhenInterrupted) {
+  const auto outcome = run_quest(tiny_ + " --epochs 100000 2>&1 & child=$!; sleep 1; kill -INT $child; wait $child");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+  expect_contains(outcome, "0 of 40 trainings are finished and kept in " + folder_.string());
+}
+
+TEST_F(ToyProgram, BenchPrintsBothRates) {
+  const auto outcome = run_quest("bench toy --formulations quest --samples 40 --epochs 1 --threads 1 --seconds 0.1");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* text : {"ours per s", "torch per s", "ratio"}) expect_contains(outcome, text);
 }
 
 }  // namespace

@@ -1,0 +1,145 @@
+// `quest toy`: the spurious-attention experiment.
+
+#include <CLI/App.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/toy_options.h"
+#include "cli/toy_report.h"
+#include "cli/usage_error.h"
+#include "cli/versions.h"
+#include "experiments/toy_folder.h"
+#include "experiments/toy_run.h"
+
+namespace quest::cli {
+namespace {
+
+using experiments::ToyFolder;
+using experiments::ToyResult;
+using experiments::ToySettings;
+
+struct ToyCommand {
+  ToyOptions options;
+  bool paper = false;
+  std::string folder = "runs/toy";
+  std::string json_path;
+};
+
+// The paper's grid, but for what was asked for by name.
+void widen_to_paper(const CLI::App& command, ToySettings& settings) {
+  const auto paper = experiments::paper_settings();
+  const auto given = [&](const char* option) { return command.count(option) > 0; };
+  if (!given("--formulations")) settings.formulations = paper.formulations;
+  if (!given("--learning-rates")) settings.learning_rates = paper.learning_rates;
+  if (!given("--weight-decays")) settings.weight_decays = paper.weight_decays;
+  if (!given("--realizations")) settings.realizations = paper.realizations;
+  if (!given("--initializations")) settings.initializations = paper.initializations;
+}
+
+void print_task(const ToySettings& settings, std::size_t trainings) {
+  std::cout << "Find the one token that differs among " << settings.sizes.tokens
+            << " and tell its class. In half of the "
+            << "training samples\nit also carries a fixed pattern, which is easier to learn and absent from the test.\n"
+            << trainings << " trainings: " << settings.formulations.size() << " formulations x "
+            << settings.learning_rates.size() << " learning rates x " << settings.weight_decays.size()
+            << " weight decays x " << settings.realizations << " data sets x " << settings.initializations
+            << " initialisations;\n"
+            << settings.sizes.training_samples << " samples, " << settings.epochs << " epochs, wiring "
+            << experiments::wiring_name(settings.wiring) << ".\n"
+            << std::flush;
+}
+
+// Trains what the folder lacks.
+void train(ToyFolder& folder, const ToySettings& settings, int threads) {
+  const auto trainings = folder.unfinished();
+  const InterruptRequest interrupt;
+  Progress progress(std::cerr, standard_error_is_terminal());
+  const double start = steady_seconds();
+  double done = 0.0;
+  const auto on_epoch = [&](std::size_t advanced) {
+    done += static_cast<double>(advanced) / settings.epochs;
+    const std::string label = fixed(done, 0) + " of " + std::to_string(trainings.size()) + " trainings, " +
+                              three_digits(done / (steady_seconds() - start)) + " per second";
+    progress.update(done / static_cast<double>(trainings.size()), label);
+  };
+  experiments::run_trainings(settings, trainings, threads,
+                             {.on_finished = [&](const std::vector<ToyResult>& results) { folder.add(results); },
+                              .on_epoch = on_epoch,
+                              .should_stop = InterruptRequest::made});
+  progress.clear();
+  if (InterruptRequest::made() && !folder.unfinished().empty()) {
+    throw Interrupted("stopped; " + std::to_string(folder.results().size()) + " of " +
+                      std::to_string(experiments::trainings_of(settings).size()) +
+                      " trainings are finished and kept in " + folder.path().string() +
+                      ". The same command goes on from there.");
+  }
+  const double seconds = steady_seconds() - start;
+  if (!trainings.empty()) {
+    std::cout << trainings.size() << " trainings in " << duration_text(seconds) << ", "
+              << three_digits(static_cast<double>(trainings.size()) / seconds) << " per second.\n";
+  }
+}
+
+void run_toy(const ToyCommand& command) {
+  const auto settings = resolved_settings(command.options);
+  if (!command.json_path.empty() && !std::ofstream(command.json_path, std::ios::app)) {
+    throw UsageError("--json: the file \"" + command.json_path +
+                     "\" cannot be written; choose a path in a folder that exists");
+  }
+  ToyFolder folder(command.folder, settings, "quest " + quest_version());
+  print_task(settings, experiments::trainings_of(settings).size());
+  if (const auto kept = folder.results().size(); kept > 0) {
+    std::cout << kept << " of them are finished in " << command.folder << " already.\n";
+  }
+  train(folder, settings, command.options.threads);
+
+  const auto summaries = experiments::summarize(settings, folder.results());
+  std::cout << "\nTrainings that found the right cue, in percent (train and test accuracy above 90 %):\n\n"
+            << toy_heat_maps(settings, summaries, standard_output_style()) << "\n"
+            << toy_outcome_table(summaries)
+            << "\nEvery training, epoch by epoch: " << (folder.path() / "results.jsonl").string() << "\n";
+  if (!command.json_path.empty()) {
+    std::ofstream file(command.json_path, std::ios::trunc);
+    file << toy_json(settings, summaries) << std::flush;
+    if (!file) throw std::runtime_error("writing \"" + command.json_path + "\" failed; is the disk full?");
+  }
+}
+
+}  // namespace
+
+void add_toy_command(CLI::App& program) {
+  auto* command = program.add_subcommand("toy", "The paper's spurious-attention experiment: about a minute");
+  const auto state = std::make_shared<ToyCommand>();
+  auto& settings = state->options.settings;
+  command->add_option("--formulations", settings.formulations, "Which attention to train with")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command->add_option("--learning-rates", settings.learning_rates, "Rows of the grid")
+      ->capture_default_str()
+      ->delimiter(',');
+  command->add_option("--weight-decays", settings.weight_decays, "Columns of the grid")
+      ->capture_default_str()
+      ->delimiter(',');
+  command->add_option("--realizations", settings.realizations, "Data sets")->capture_default_str();
+  command->add_option("--initializations", settings.initializations, "Initialisations of the weights")
+      ->capture_default_str();
+  command->add_flag("--paper", state->paper, "The paper's whole grid, 4,500 trainings; other options still hold");
+  add_toy_model_options(*command, state->options);
+  command->add_option("--run", state->folder, "Run folder; what it holds already is not trained again")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  command->add_option("--json", state->json_path, "Write outcomes and success rates to this file")->type_name("FILE");
+  command->callback([state, command] {
+    if (state->paper) widen_to_paper(*command, state->options.settings);
+    run_toy(*state);
+  });
+}
+
+}  // namespace quest::cli

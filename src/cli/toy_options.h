@@ -1,0 +1,29 @@
+#pragma once
+
+// The options that `quest toy` and `quest bench toy` share.
+
+#include <string>
+
+#include "experiments/toy.h"
+
+namespace CLI {
+class App;
+}
+
+namespace quest::cli {
+
+struct ToyOptions {
+  experiments::ToySettings settings;
+  std::string wiring = "pre-norm";
+  int threads = 0;
+};
+
+// Sizes, wiring, seed, threads.
+void add_toy_model_options(CLI::App& command, ToyOptions& options);
+
+// What was asked for, checked. Throws UsageError.
+[[nodiscard]] experiments::ToySettings resolved_settings(const ToyOptions& options);
+
+[[nodiscard]] int default_threads();
+
+}  // namespace quest::cli
