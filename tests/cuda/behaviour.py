@@ -249,8 +249,9 @@ def test_work_goes_to_the_current_stream_and_nobody_waits():
     expected = run(q, k, v, grad_out, options)
     late = torch.zeros_like(q)
     side = torch.cuda.Stream()
-    torch.cuda.synchronize()
     with torch.cuda.stream(side):
+        run(q, k, v, grad_out, options)  # the allocator's first blocks for this stream
+        torch.cuda.synchronize()
         start = time.perf_counter()
         torch.cuda._sleep(int(4e8))  # a fifth of a second
         late.copy_(q)
