@@ -38,11 +38,21 @@ HWY_INLINE void copy(const float* from, std::int64_t elements, float* to) {
   for (std::int64_t i = 0; i < elements; ++i) store(load(from, i), to, i);
 }
 
-HWY_INLINE LaneVector dot(const float* a, const float* b, std::int64_t elements) {
-  auto sum = hn::Mul(load(a, 0), load(b, 0));
-  for (std::int64_t i = 1; i < elements; ++i) sum = hn::MulAdd(load(a, i), load(b, i), sum);
-  return sum;
-}
+// A sum in four parts, so that an addition need not wait for the one before it.
+struct LaneSum {
+  LaneVector part[4];
+
+  HWY_INLINE LaneSum() {
+    for (auto& p : part) p = hn::Zero(LaneTag());
+  }
+  HWY_INLINE void add(std::int64_t i, LaneVector v) { part[i % 4] = hn::Add(part[i % 4], v); }
+  HWY_INLINE void add_product(std::int64_t i, LaneVector a, LaneVector b) {
+    part[i % 4] = hn::MulAdd(a, b, part[i % 4]);
+  }
+  [[nodiscard]] HWY_INLINE LaneVector total() const {
+    return hn::Add(hn::Add(part[0], part[1]), hn::Add(part[2], part[3]));
+  }
+};
 
 // Strides count elements.
 struct LaneMatrix {

@@ -84,7 +84,7 @@ struct ClsRow {
       store(hn::Add(load(m.weight(m.at.cls), i), load(m.weight(m.at.positions), i)), x, i);
     inverse_deviation = m.norm(m.at.norm1).forward(x, hat, normed);
     m.linear(m.at.query, kWidth, kWidth).forward(source(), 1, query);
-    query_norm = hn::Sqrt(hn::Max(dot(query, query, kWidth), all_lanes(kLeastSquaredNorm)));
+    query_norm = hn::Sqrt(hn::Max(dot(query, query), all_lanes(kLeastSquaredNorm)));
     if (m.model.normalize_q) make_unit(query);
     for (int i = 0; i < kWidth; ++i) store(hn::Mul(gain(i), load(query, i)), effective, i);
     if (m.model.normalize_k) return;
@@ -120,7 +120,7 @@ struct ClsRow {
     float* const dquery = deffective;
     for (int i = 0; i < kWidth; ++i) store(hn::Mul(gain(i), load(deffective, i)), dquery, i);
     if (m.model.normalize_q) {
-      const auto along = dot(query, dquery, kWidth);
+      const auto along = dot(query, dquery);
       for (int i = 0; i < kWidth; ++i) {
         store(hn::Div(hn::NegMulAdd(along, load(query, i), load(dquery, i)), query_norm), dquery, i);
       }
@@ -174,10 +174,10 @@ struct TokenRows {
       m.key().forward(z, rows, keys);
       for (std::int64_t r = 0; r < rows; ++r) {
         store(make_unit(row(keys, r)), inverse_norm, r);
-        store(dot(cls.effective, row(keys, r), kWidth), logit, r);
+        store(dot(cls.effective, row(keys, r)), logit, r);
       }
     } else {
-      for (std::int64_t r = 0; r < rows; ++r) store(dot(cls.direction, row(z, r), kWidth), logit, r);
+      for (std::int64_t r = 0; r < rows; ++r) store(dot(cls.direction, row(z, r)), logit, r);
     }
     clear(pooled, count * kWidth);
     for (std::int64_t s = 0; s < count; ++s) {
@@ -191,7 +191,7 @@ struct TokenRows {
     const std::int64_t first = s * m.rows();
     auto mean = hn::Zero(LaneTag());
     for (std::int64_t r = first; r < first + m.rows(); ++r) {
-      const auto dprobability = dot(dpooled, row(z, r), kWidth);
+      const auto dprobability = dot(dpooled, row(z, r));
       store(dprobability, dlogit, r);
       mean = hn::MulAdd(load(probability, r), dprobability, mean);
     }

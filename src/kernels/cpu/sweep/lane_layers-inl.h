@@ -24,6 +24,13 @@ constexpr float kLeastSquaredNorm = 1e-24F;  // of a vector that is divided by i
 
 HWY_INLINE LaneVector inverse_root(LaneVector x) { return hn::Div(all_lanes(1.0F), hn::Sqrt(x)); }
 
+HWY_INLINE LaneVector dot(const float* a, const float* b) {
+  LaneSum sum;
+  HWY_UNROLL(kWidth)
+  for (int i = 0; i < kWidth; ++i) sum.add_product(i, load(a, i), load(b, i));
+  return sum.total();
+}
+
 // Rows of kWidth elements. `factor` is followed by the offsets; the gradient has the same layout.
 struct LaneNorm {
   const float* factor;
@@ -32,16 +39,18 @@ struct LaneNorm {
   // Keeps (x - mean)/deviation in `hat` and returns 1/deviation. y may be x.
   HWY_INLINE LaneVector forward(const float* x, float* hat, float* y) const {
     constexpr float kShare = 1.0F / kWidth;
-    auto sum = load(x, 0);
-    for (int i = 1; i < kWidth; ++i) sum = hn::Add(sum, load(x, i));
-    const auto mean = hn::Mul(sum, all_lanes(kShare));
-    auto squares = hn::Zero(LaneTag());
+    LaneSum sum;
+    HWY_UNROLL(kWidth)
+    for (int i = 0; i < kWidth; ++i) sum.add(i, load(x, i));
+    const auto mean = hn::Mul(sum.total(), all_lanes(kShare));
+    LaneSum squares;
+    HWY_UNROLL(kWidth)
     for (int i = 0; i < kWidth; ++i) {
       const auto centred = hn::Sub(load(x, i), mean);
       store(centred, hat, i);
-      squares = hn::MulAdd(centred, centred, squares);
+      squares.add_product(i, centred, centred);
     }
-    const auto inverse = inverse_root(hn::MulAdd(squares, all_lanes(kShare), all_lanes(kNormEpsilon)));
+    const auto inverse = inverse_root(hn::MulAdd(squares.total(), all_lanes(kShare), all_lanes(kNormEpsilon)));
     for (int i = 0; i < kWidth; ++i) {
       const auto normal = hn::Mul(load(hat, i), inverse);
       store(normal, hat, i);
@@ -52,20 +61,21 @@ struct LaneNorm {
 
   // dx += the gradient with respect to x.
   HWY_INLINE void backward(const float* dy, const float* hat, LaneVector inverse, float* dx) const {
-    auto sum = hn::Zero(LaneTag());
-    auto along = hn::Zero(LaneTag());
+    LaneSum sums;
+    LaneSum products;
+    HWY_UNROLL(kWidth)
     for (int i = 0; i < kWidth; ++i) {
       const auto upstream = load(dy, i);
       const auto normal = load(hat, i);
       add_to(hn::Mul(upstream, normal), gradient, i);
       add_to(upstream, gradient, kWidth + i);
       const auto g = hn::Mul(upstream, load(factor, i));
-      sum = hn::Add(sum, g);
-      along = hn::MulAdd(g, normal, along);
+      sums.add(i, g);
+      products.add_product(i, g, normal);
     }
     const auto share = all_lanes(1.0F / kWidth);
-    sum = hn::Mul(sum, share);
-    along = hn::Mul(along, share);
+    const auto sum = hn::Mul(sums.total(), share);
+    const auto along = hn::Mul(products.total(), share);
     for (int i = 0; i < kWidth; ++i) {
       const auto g = hn::MulSub(load(dy, i), load(factor, i), sum);
       add_to(hn::Mul(inverse, hn::NegMulAdd(along, load(hat, i), g)), dx, i);
@@ -75,7 +85,7 @@ struct LaneNorm {
 
 // Divides a row by its norm in place and returns 1/norm.
 HWY_INLINE LaneVector make_unit(float* row) {
-  const auto inverse = inverse_root(hn::Max(dot(row, row, kWidth), all_lanes(kLeastSquaredNorm)));
+  const auto inverse = inverse_root(hn::Max(dot(row, row), all_lanes(kLeastSquaredNorm)));
   for (int i = 0; i < kWidth; ++i) store(hn::Mul(load(row, i), inverse), row, i);
   return inverse;
 }

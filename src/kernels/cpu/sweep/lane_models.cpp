@@ -181,7 +181,7 @@ Probe probe_lanes(const LaneModels& models, const sweep::TaskData& data, int cou
       for (int t = 0; t < data.tokens; ++t) {
         const float* const key = tokens.row(tokens.keys, s * rows + 1 + t);
         LaneMean& kind = t != data.answer[chunk[s]] ? other : data.biased[chunk[s]] == 1 ? biased : unbiased;
-        kind.add(hn::Sqrt(dot(key, key, kWidth)));
+        kind.add(hn::Sqrt(dot(key, key)));
       }
     }
   });
