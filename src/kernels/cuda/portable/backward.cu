@@ -37,10 +37,12 @@ __global__ void __launch_bounds__(kTermsThreads) terms_kernel(const __grid_const
     const Rows<T> grad(p.grad_out, pair / p.heads, pair % p.heads, row);
     if (out.aligned && grad.aligned) {
       for (int column = lane * kChunk; column < out.dim; column += kLanesPerRow * kChunk) {
-        alignas(16) T a[kChunk];
-        alignas(16) T b[kChunk];
-        *reinterpret_cast<uint4*>(a) = *reinterpret_cast<const uint4*>(out.data + column);
-        *reinterpret_cast<uint4*>(b) = *reinterpret_cast<const uint4*>(grad.data + column);
+        const uint4 out_words = *reinterpret_cast<const uint4*>(out.data + column);
+        const uint4 grad_words = *reinterpret_cast<const uint4*>(grad.data + column);
+        T a[kChunk];
+        T b[kChunk];
+        memcpy(a, &out_words, sizeof(out_words));
+        memcpy(b, &grad_words, sizeof(grad_words));
 #pragma unroll
         for (int i = 0; i < kChunk; ++i) sum = fmaf(static_cast<float>(a[i]), static_cast<float>(b[i]), sum);
       }

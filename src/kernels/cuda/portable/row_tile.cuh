@@ -2,6 +2,8 @@
 
 // Rows of a tensor in shared memory and how they get there.
 
+#include <cstring>
+
 #include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/fragments.cuh"
 #include "kernels/cuda/portable/parameters.h"
@@ -99,13 +101,15 @@ __device__ void stage(RowTile<T, kWidth, kRows> tile, const Rows<T>& from, int f
 #pragma unroll 1
     for (int i = 0; i < kSteps; ++i) {
       const int from_row = first + row + i * kStepRows;
-      alignas(16) T elements[Tile::kChunkElements];
+      T elements[Tile::kChunkElements];
 #pragma unroll
       for (int e = 0; e < Tile::kChunkElements; ++e) {
         const bool valid = from_row < end && column + e < from.dim;
         elements[e] = valid ? from.data[from_row * from.stride + column + e] : T(0.0f);
       }
-      store_chunk(destination + i * kStepRows * Tile::kRowBytes, *reinterpret_cast<const uint4*>(elements));
+      uint4 words;
+      memcpy(&words, elements, sizeof(words));
+      store_chunk(destination + i * kStepRows * Tile::kRowBytes, words);
     }
   }
 }
