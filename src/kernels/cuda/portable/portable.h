@@ -10,7 +10,7 @@ namespace quest::kernels::cuda::portable {
 
 cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
 
-// Beyond what prepare() needs, in floats.
+// Beyond what prepare() needs, in floats; aligned to 8 bytes.
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient);
 // `original` is the problem before preparation: the epilogues lead the gradients back through gain and normalisation.
 cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
