@@ -21,7 +21,7 @@ constexpr std::array<Shade, 6> kShades = {{{53, 231}, {60, 231}, {30, 231}, {35,
 
 std::string cell_text(std::optional<double> value, std::size_t width, const TerminalStyle& style) {
   if (!value) return pad("-", width - 1, Align::right) + " ";
-  const std::string text = pad(fixed(100.0 * *value, 0), width - 1, Align::right) + " ";
+  std::string text = pad(fixed(100.0 * *value, 0), width - 1, Align::right) + " ";
   if (!style.color) return text;
   const double position = std::clamp(*value, 0.0, 1.0) * (kShades.size() - 1);
   const Shade shade = kShades[static_cast<std::size_t>(std::lround(position))];

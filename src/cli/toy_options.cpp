@@ -1,6 +1,5 @@
 #include "cli/toy_options.h"
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <stdexcept>
 #include <thread>

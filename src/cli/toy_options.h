@@ -2,13 +2,10 @@
 
 // The options that `quest toy` and `quest bench toy` share.
 
+#include <CLI/App.hpp>
 #include <string>
 
 #include "experiments/toy.h"
-
-namespace CLI {
-class App;
-}
 
 namespace quest::cli {
 

@@ -47,13 +47,14 @@ class Sweep {
     {
       std::vector<std::jthread> workers;
       const auto count = std::min(static_cast<std::size_t>(threads), groups_.size());
+      workers.reserve(count);
       for (std::size_t i = 0; i < count; ++i) workers.emplace_back([this] { work(); });
     }
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
-  bool stopped() const { return failed_ || callbacks_.should_stop(); }
+  [[nodiscard]] bool stopped() const { return failed_ || callbacks_.should_stop(); }
 
   void count_epoch(Group group) {
     const std::lock_guard lock(mutex_);
@@ -90,6 +91,7 @@ class Sweep {
                                                       });
     if (!figures) return;
     std::vector<ToyResult> results;
+    results.reserve(group.size());
     for (std::size_t i = 0; i < group.size(); ++i) results.push_back({group[i], (*figures)[i]});
     const std::lock_guard lock(mutex_);
     callbacks_.on_finished(results);

@@ -4,7 +4,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cctype>
+#include <numeric>
+#include <string>
 #include <vector>
 
 #include "experiments/toy.h"
@@ -40,7 +41,11 @@ std::string case_name(const ::testing::TestParamInfo<GradientCase>& info) {
   return name;
 }
 
-class SweepGradient : public ::testing::TestWithParam<GradientCase> {};
+class SweepGradient : public ::testing::TestWithParam<GradientCase> {
+ protected:
+  // Tensors this small are not worth a second thread, and on a busy machine threads wait long for each other.
+  SweepGradient() { at::set_num_threads(1); }
+};
 
 constexpr float kLearningRate = 1e-3F;
 constexpr float kWeightDecay = 0.1F;
@@ -62,6 +67,20 @@ at::Tensor lane_of(const cpu::LaneFloats& values, const cpu::LaneModels& models,
 
 double worst(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
+void step(ToyReference& reference, torch::optim::Optimizer& optimizer, const at::Tensor& loss) {
+  optimizer.zero_grad();
+  loss.backward();
+  for (const auto& parameter : reference.parameters()) {
+    if (!parameter.grad().defined()) parameter.mutable_grad() = torch::zeros_like(parameter);
+  }
+  optimizer.step();
+}
+
+torch::optim::AdamW adamw(const ToyReference& reference) {
+  return torch::optim::AdamW(reference.parameters(),
+                             torch::optim::AdamWOptions(kLearningRate).weight_decay(kWeightDecay));
+}
+
 void compare_one_step(const sweep::Model& model, int lane) {
   const auto data = sweep::draw_realization({.tokens = model.tokens, .training_samples = 20, .test_samples = 1}, 5, 0);
   std::vector<int> samples;
@@ -78,19 +97,14 @@ void compare_one_step(const sweep::Model& model, int lane) {
   const auto labels = all.labels.index_select(0, which);
   const auto logits = reference.logits(all.inputs.index_select(0, which));
   const auto loss = torch::nn::functional::cross_entropy(logits, labels);
-  loss.backward();
-  for (const auto& parameter : reference.parameters()) {
-    if (!parameter.grad().defined()) parameter.mutable_grad() = torch::zeros_like(parameter);
-  }
+  auto optimizer = adamw(reference);
+  step(reference, optimizer, loss);
 
   EXPECT_NEAR(totals.loss[lane] / static_cast<double>(samples.size()), loss.item<double>(), kBound);
   EXPECT_EQ(totals.correct[lane], logits.argmax(1).eq(labels).sum().item<float>());
   const auto gradient = reference.flat_gradient();
   EXPECT_LT(worst(lane_of(models.gradient, models, lane), gradient), kBound * gradient.abs().max().item<double>());
 
-  torch::optim::AdamW optimizer(reference.parameters(),
-                                torch::optim::AdamWOptions(kLearningRate).weight_decay(kWeightDecay));
-  optimizer.step();
   cpu::adamw_step(models);
   EXPECT_LT(worst(lane_of(models.weights, models, lane), reference.flat_parameters()), kBound);
 }
@@ -100,6 +114,25 @@ TEST_P(SweepGradient, AndWeightsAfterAStepAreThoseOfAutograd) {
   for_each_instruction_set([&] {
     for (const int lane : {0, cpu::model_lanes() - 1}) compare_one_step(model, lane);
   });
+}
+
+TEST_P(SweepGradient, LeadsTheLossWhereAutogradLeadsIt) {
+  const auto model = experiments::toy_model(formulation_from_name(GetParam().formulation), GetParam().wiring, 5);
+  const auto data = sweep::draw_realization({.tokens = 5, .training_samples = 24, .test_samples = 1}, 5, 0).training;
+  std::vector<int> samples(data.samples);
+  std::iota(samples.begin(), samples.end(), 0);
+  cpu::LaneModels models(model, cpu::model_lanes());
+  models.set_lane(0, some_parameters(model.tokens, 0), kLearningRate, kWeightDecay);
+  ToyReference reference(model, some_parameters(model.tokens, 0), torch::kFloat64);
+  auto optimizer = adamw(reference);
+  const auto all = tensors_of(data, torch::kFloat64);
+  for (int i = 0; i < 25; ++i) {
+    const auto totals = cpu::batch_gradient(models, data, samples);
+    cpu::adamw_step(models);
+    const auto loss = torch::nn::functional::cross_entropy(reference.logits(all.inputs), all.labels);
+    step(reference, optimizer, loss);
+    ASSERT_NEAR(totals.loss[0] / data.samples, loss.item<double>(), 1e-4) << "step " << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formulations, SweepGradient, ::testing::ValuesIn(gradient_cases()), case_name);
