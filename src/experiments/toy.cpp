@@ -115,6 +115,20 @@ std::string_view outcome_name(Outcome outcome) {
   return "other";
 }
 
+std::string_view outcome_meaning(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::correct:
+      return "train and test accuracy above 90 %";
+    case Outcome::biased:
+      return "train accuracy 50 to 80 %, test accuracy 20 to 45 %";
+    case Outcome::degenerate:
+      return "train and test accuracy at most 20 %, near the 10 % of chance";
+    case Outcome::other:
+      break;
+  }
+  return "everything else";
+}
+
 Outcome outcome_of(double train_accuracy, double test_accuracy) {
   if (train_accuracy > kCorrectAbove && test_accuracy > kCorrectAbove) return Outcome::correct;
   if (within(train_accuracy, kBiasedTrain) && within(test_accuracy, kBiasedTest)) return Outcome::biased;

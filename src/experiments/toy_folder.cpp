@@ -12,20 +12,18 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
+
+#include "experiments/toy_read.h"
 
 namespace quest::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using kernels::cpu::EpochRecord;
-
-constexpr const char* kSettingsFile = "settings.json";
-constexpr const char* kResultsFile = "results.jsonl";
 
 constexpr std::array<std::pair<const char*, float EpochRecord::*>, 8> kSeries = {{
     {"loss", &EpochRecord::loss},
@@ -141,8 +139,8 @@ ToyFolder::ToyFolder(std::filesystem::path path, const ToySettings& settings, co
                              "; choose another");
   }
   claim(program);
-  read_results();
-  const auto file = path_ / kResultsFile;
+  finished_ = read_toy_results(path_, settings_);
+  const auto file = path_ / kToyResultsFile;
   file_ = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) fail_on_file(file, "opening");
 }
@@ -153,7 +151,7 @@ ToyFolder::~ToyFolder() {
 
 // Writes the settings into a new folder, and holds a folder that has some to them.
 void ToyFolder::claim(const std::string& program) const {
-  const auto file = path_ / kSettingsFile;
+  const auto file = path_ / kToySettingsFile;
   const Json asked = to_json(settings_);
   if (std::ifstream stream(file); stream) {
     const Json stored = Json::parse(stream, nullptr, false);
@@ -173,49 +171,14 @@ void ToyFolder::claim(const std::string& program) const {
   if (!stream) fail_on_file(file, "writing");
 }
 
-void ToyFolder::read_results() {
-  const auto file = path_ / kResultsFile;
-  std::ifstream stream(file);
-  const auto asked = trainings_of(settings_);
-  const std::set<ToyTraining> known(asked.begin(), asked.end());
-  std::set<ToyTraining> seen;
-  std::string line;
-  for (int number = 1; std::getline(stream, line); ++number) {
-    const auto fail = [&](const std::string& why) {
-      throw std::runtime_error("\"" + file.string() + "\", line " + std::to_string(number) +
-                               ": expected a finished training, got " + why +
-                               ". Nothing was changed; remove that line to have it trained again.");
-    };
-    try {
-      if (stream.eof()) fail("a line without an end");
-      auto result = result_from_json(nlohmann::json::parse(line));
-      if (!known.contains(result.training)) fail("one that is not part of this run");
-      if (!seen.insert(result.training).second) fail("one that an earlier line holds already");
-      finished_.push_back(std::move(result));
-    } catch (const nlohmann::json::exception& error) {
-      fail(error.what());
-    } catch (const std::invalid_argument& error) {
-      fail(error.what());
-    }
-  }
-}
-
 void ToyFolder::add(std::span<const ToyResult> results) {
   std::string lines;
   for (const ToyResult& result : results) lines += to_json(result).dump() + "\n";
-  write_all(file_, lines, path_ / kResultsFile);
+  write_all(file_, lines, path_ / kToyResultsFile);
   finished_.insert(finished_.end(), results.begin(), results.end());
 }
 
-std::vector<ToyResult> ToyFolder::results() const {
-  std::map<ToyTraining, const ToyResult*> by_training;
-  for (const ToyResult& result : finished_) by_training[result.training] = &result;
-  std::vector<ToyResult> ordered;
-  for (const ToyTraining& training : trainings_of(settings_)) {
-    if (const auto found = by_training.find(training); found != by_training.end()) ordered.push_back(*found->second);
-  }
-  return ordered;
-}
+std::vector<ToyResult> ToyFolder::results() const { return in_order_of_trainings(settings_, finished_); }
 
 std::vector<ToyTraining> ToyFolder::unfinished() const {
   std::set<ToyTraining> done;

@@ -31,7 +31,6 @@ class ToyFolder {
 
  private:
   void claim(const std::string& program) const;
-  void read_results();
 
   std::filesystem::path path_;
   ToySettings settings_;
