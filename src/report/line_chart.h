@@ -1,0 +1,35 @@
+#pragma once
+
+// Lines over steps 1, 2, 3, ..., each with the band between its quartiles.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/figure.h"
+#include "report/scale.h"
+#include "report/statistics.h"
+
+namespace quest::report {
+
+struct Series {
+  std::string name;
+  int color = 0;
+  std::vector<std::optional<Quartiles>> points;  // the line has a gap where a point is missing
+};
+
+struct LineChart {
+  std::string title;
+  std::string x_title;  // in the singular: a step is named by it
+  std::string y_title;
+  std::string empty_note;  // instead of lines, where there are none
+  Range y;
+  std::vector<Series> series;
+};
+
+[[nodiscard]] Panel line_chart(const LineChart& chart);
+
+// From 0 to a round number that holds every band.
+[[nodiscard]] Range range_from_zero(const std::vector<Series>& series);
+
+}  // namespace quest::report

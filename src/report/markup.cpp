@@ -1,0 +1,96 @@
+#include "report/markup.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+namespace quest::report {
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\n':
+        result += "&#10;";
+        break;
+      default:
+        // XML allows no other control characters, not even as references.
+        if (static_cast<unsigned char>(c) >= ' ' || c == '\t') result += c;
+    }
+  }
+  return result;
+}
+
+std::string element(std::string_view name, Attributes attributes, std::string_view content) {
+  std::string result = "<" + std::string(name);
+  for (const auto& [key, value] : attributes) {
+    result += " " + std::string(key) + "=\"" + escaped(value) + "\"";
+  }
+  return result + ">" + std::string(content) + "</" + std::string(name) + ">";
+}
+
+std::string number(double value, int decimals) {
+  if (!std::isfinite(value)) return "–";
+  std::array<char, 400> digits{};  // the largest double has 309 digits before the point
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals).ptr;
+  std::string text(digits.data(), end);
+  if (text.find('.') != std::string::npos) {
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+  }
+  return text == "-0" ? "0" : text;
+}
+
+std::string grouped(long long value) {
+  std::string text = std::to_string(value);
+  const int first_digit = value < 0 ? 1 : 0;
+  for (int at = static_cast<int>(text.size()) - 3; at > first_digit; at -= 3) text.insert(at, ",");
+  return text;
+}
+
+std::string percent(double fraction) { return number(100.0 * fraction, 0) + " %"; }
+
+std::string slug(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      result += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!result.empty() && result.back() != '-') {
+      result += '-';
+    }
+  }
+  if (!result.empty() && result.back() == '-') result.pop_back();
+  return result;
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string result;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = (group << 8U) | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    }
+    for (std::size_t j = 0; j < 4; ++j) result += j <= count ? kDigits[(group >> (18U - 6U * j)) & 63U] : '=';
+  }
+  return result;
+}
+
+}  // namespace quest::report

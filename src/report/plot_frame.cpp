@@ -1,0 +1,59 @@
+#include "report/plot_frame.h"
+
+#include "report/markup.h"
+
+namespace quest::report {
+namespace {
+
+constexpr int kTicks = 5;
+constexpr double kHeight = 216.0;
+
+std::string x_ticks(const Axis& axis, const Scale& scale) {
+  std::string drawing;
+  const Range shown = {axis.range.from / axis.unit, axis.range.to / axis.unit};
+  const auto values = ticks(shown, kTicks);
+  for (const double value : values) {
+    const double x = scale(value * axis.unit);
+    drawing += line(x, kPlotY.from, x, kPlotY.from + 4.0, "axis");
+    drawing += text_at(x, kPlotY.from + 16.0, Anchor::middle, "faint", number(value, tick_decimals(values)));
+  }
+  return drawing;
+}
+
+std::string y_ticks(const Axis& axis, const Scale& scale) {
+  std::string drawing;
+  const Range shown = {axis.range.from / axis.unit, axis.range.to / axis.unit};
+  const auto values = ticks(shown, kTicks);
+  for (const double value : values) {
+    const double y = scale(value * axis.unit);
+    drawing += line(kPlotX.from, y, kPlotX.to, y, "grid");
+    drawing += text_at(kPlotX.from - 6.0, y + 4.0, Anchor::end, "faint", number(value, tick_decimals(values)));
+  }
+  return drawing;
+}
+
+}  // namespace
+
+PlotFrame::PlotFrame(const std::string& title, const Axis& x, const Axis& y)
+    : x_(x.range, kPlotX), y_(y.range, kPlotY) {
+  const double middle_x = (kPlotX.from + kPlotX.to) / 2.0;
+  const double middle_y = (kPlotY.from + kPlotY.to) / 2.0;
+  drawing_ = text_at(kPlotX.from, 18.0, Anchor::start, "title", title) + y_ticks(y, y_) + x_ticks(x, x_) +
+             line(kPlotX.from, kPlotY.from, kPlotX.to, kPlotY.from, "axis") +
+             text_at(middle_x, kHeight - 6.0, Anchor::middle, "faint", x.title) +
+             element("g", {{"transform", "rotate(-90 12 " + number(middle_y) + ")"}},
+                     text_at(12.0, middle_y, Anchor::middle, "faint", y.title)) +
+             "\n";
+}
+
+double PlotFrame::height() { return kHeight; }
+
+std::string PlotFrame::target(double from_x, double to_x) {
+  return rect(from_x, kPlotY.to, to_x - from_x, kPlotY.from - kPlotY.to, "target");
+}
+
+std::string PlotFrame::note(const std::string& text) {
+  return text_at((kPlotX.from + kPlotX.to) / 2.0, (kPlotY.from + kPlotY.to) / 2.0, Anchor::middle, "faint", text);
+}
+
+}  // namespace quest::report

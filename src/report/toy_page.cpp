@@ -1,0 +1,207 @@
+#include "report/toy_page.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "experiments/toy_folder.h"
+#include "report/markup.h"
+#include "report/table.h"
+#include "report/toy_figures.h"
+
+namespace quest::report {
+namespace {
+
+using experiments::kOutcomes;
+using experiments::Outcome;
+using experiments::ToyResult;
+using experiments::ToyRun;
+using experiments::ToySummary;
+
+std::string paragraph(const std::string& text, const std::string& css_class = "") {
+  return element("p", {{"class", css_class}}, escaped(text)) + "\n";
+}
+
+std::string card(const std::string& markup) { return element("div", {{"class", "card"}}, markup) + "\n"; }
+
+std::string name_of(const ToyRun& run, std::span<const ToyRun> runs) {
+  const auto last_part = [](const ToyRun& one) {
+    const auto path = one.path.lexically_normal();
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
+  };
+  const auto namesakes = std::ranges::count_if(runs, [&](const auto& one) { return last_part(one) == last_part(run); });
+  return namesakes == 1 ? last_part(run) : run.path.string();
+}
+
+Cell paper_cell(const std::string& formulation) {
+  const auto rate = experiments::paper_success_rate(formulation);
+  if (!rate) return "–";
+  return {(*rate == 0.0 ? "about " : "") + percent(*rate), *rate};
+}
+
+// The success rates of the data sets differ: a spread that trainings on one data set would hide.
+Cell spread_cell(const ToyRun& run, const std::string& formulation) {
+  double least = 1.0;
+  double most = 0.0;
+  for (int realization = 0; realization < run.settings.realizations; ++realization) {
+    int all = 0;
+    int correct = 0;
+    for (const ToyResult& result : run.results) {
+      if (result.training.formulation != formulation || result.training.realization != realization) continue;
+      ++all;
+      correct += result.outcome() == Outcome::correct ? 1 : 0;
+    }
+    if (all == 0) continue;
+    least = std::min(least, static_cast<double>(correct) / all);
+    most = std::max(most, static_cast<double>(correct) / all);
+  }
+  if (least > most) return "–";
+  return {number(100.0 * least, 0) + " to " + percent(most), least};
+}
+
+Cell success_cell(const ToySummary& summary) {
+  if (summary.trainings == 0) return "–";
+  return {percent(summary.success_rate()), summary.success_rate()};
+}
+
+Cell count_cell(int count) { return {grouped(count), static_cast<double>(count)}; }
+
+std::string outcome_table(const ToyRun& run) {
+  Table table{.caption = "What became of the trainings",
+              .columns = {"formulation", "success", "paper", "by data set"},
+              .rows = {}};
+  for (const Outcome outcome : kOutcomes) table.columns.emplace_back(experiments::outcome_name(outcome));
+  table.columns.emplace_back("trainings");
+  for (const ToySummary& summary : experiments::summarize(run.settings, run.results)) {
+    std::vector<Cell> row = {summary.formulation, success_cell(summary), paper_cell(summary.formulation),
+                             spread_cell(run, summary.formulation)};
+    for (const int count : summary.outcomes) row.push_back(count_cell(count));
+    row.push_back(count_cell(summary.trainings));
+    table.rows.push_back(std::move(row));
+  }
+  return table_html(table);
+}
+
+std::string outcome_notes() {
+  std::string items;
+  for (const Outcome outcome : kOutcomes) {
+    items += element("dt", {}, escaped(experiments::outcome_name(outcome))) +
+             element("dd", {}, escaped(experiments::outcome_meaning(outcome)));
+  }
+  return element("dl", {}, items) +
+         paragraph(
+             "Success is the share of correct trainings; “by data set” gives the lowest and the highest success "
+             "among the data sets. The paper states 58 % for quest and about 0 % for the QKNorm forms; it shows, "
+             "but does not state, those of standard and qnorm.");
+}
+
+std::string settings_text(const nlohmann::ordered_json& value) {
+  if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text;
+  for (const auto& one : value) text += (text.empty() ? "" : ", ") + settings_text(one);
+  return text;
+}
+
+std::string settings_table(const ToyRun& run) {
+  Table table{.caption = "As stored in the run folder", .columns = {"setting", "value"}, .rows = {}};
+  const auto settings = experiments::to_json(run.settings);
+  for (const auto& [key, value] : settings.items()) {
+    std::string name = key;
+    std::ranges::replace(name, '_', ' ');
+    table.rows.push_back({name, settings_text(value)});
+  }
+  table.rows.push_back({"written by", run.program});
+  return table_html(table);
+}
+
+std::string unfinished_notice(const ToyRun& run) {
+  const auto all = experiments::trainings_of(run.settings).size();
+  if (run.results.size() == all) return "";
+  return paragraph("This run is unfinished: " + grouped(static_cast<long long>(run.results.size())) + " of " +
+                       grouped(static_cast<long long>(all)) +
+                       " trainings. Everything below counts those; the command that started the run goes on with it.",
+                   "notice");
+}
+
+std::string success_sentence(const ToyRun& run) {
+  std::string text;
+  for (const ToySummary& summary : experiments::summarize(run.settings, run.results)) {
+    if (summary.trainings == 0) continue;
+    text += (text.empty() ? "" : ", ") + summary.formulation + " " + percent(summary.success_rate());
+  }
+  return text;
+}
+
+std::string lead(std::span<const ToyRun> runs) {
+  std::string markup = paragraph(
+      "A tiny transformer has to find the one token that differs from the rest and to tell its class. In half of the "
+      "training samples that token also carries a fixed pattern: easier to learn, and absent from the test. A model "
+      "that settles for the pattern fails.");
+  if (runs.size() == 1) {
+    markup = paragraph("Trainings that found the right cue: " + success_sentence(runs.front()) + ".", "lead") + markup;
+  }
+  return markup;
+}
+
+Section comparison(std::span<const ToyRun> runs) {
+  Table table{.caption = "Success rates",
+              .columns = {"run", "formulation", "success", "paper", "trainings", "wiring", "samples", "tokens"},
+              .rows = {}};
+  for (const ToyRun& run : runs) {
+    const auto& settings = run.settings;
+    for (const ToySummary& summary : experiments::summarize(settings, run.results)) {
+      table.rows.push_back({name_of(run, runs), summary.formulation, success_cell(summary),
+                            paper_cell(summary.formulation), count_cell(summary.trainings),
+                            std::string(experiments::wiring_name(settings.wiring)),
+                            count_cell(settings.sizes.training_samples), count_cell(settings.sizes.tokens)});
+    }
+  }
+  return {.id = "runs", .title = "Runs side by side", .body = card(table_html(table))};
+}
+
+std::string all_html(const std::vector<Figure>& figures) {
+  std::string markup;
+  for (const Figure& figure : figures) markup += figure_html(figure);
+  return markup;
+}
+
+void add_run(Report& report, const ToyRun& run, const std::string& name, const std::string& prefix) {
+  const std::string of_run = name.empty() ? "" : name + ": ";
+  const auto figures = toy_figures(run, prefix);
+  auto& sections = report.page.sections;
+  sections.push_back(
+      {prefix + "outcomes", of_run + "Outcomes", unfinished_notice(run) + card(outcome_table(run) + outcome_notes())});
+  sections.push_back({prefix + "grid", of_run + "Success over the grid", figure_html(figures.success)});
+  sections.push_back({prefix + "accuracies", of_run + "Accuracies", all_html(figures.accuracies)});
+  sections.push_back({prefix + "norms", of_run + "Key norms", all_html(figures.norms)});
+  sections.push_back({prefix + "settings", of_run + "Settings", card(settings_table(run))});
+  report.figures.push_back(figures.success);
+  std::ranges::copy(figures.accuracies, std::back_inserter(report.figures));
+  std::ranges::copy(figures.norms, std::back_inserter(report.figures));
+}
+
+}  // namespace
+
+Report toy_report(std::span<const ToyRun> runs) {
+  if (runs.empty()) throw std::runtime_error("expected at least one run to report on, got none");
+  for (const ToyRun& run : runs) {
+    if (run.results.empty()) {
+      throw std::runtime_error("\"" + (run.path / experiments::kToyResultsFile).string() +
+                               "\" was expected to hold finished trainings and holds none; go on with that run first: "
+                               "`quest toy --run " +
+                               run.path.string() + "`");
+    }
+  }
+  Report report{.page = {.title = "Spurious attention", .lead = lead(runs), .sections = {}, .footer = ""}};
+  if (runs.size() > 1) report.page.sections.push_back(comparison(runs));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const bool alone = runs.size() == 1;
+    add_run(report, runs[i], alone ? "" : name_of(runs[i], runs), alone ? "" : "run" + std::to_string(i + 1) + "-");
+  }
+  report.page.footer =
+      "Point at a figure, or reach it with the Tab key and move with the arrow keys, to read its values. Column heads "
+      "sort. This page is complete in itself and fetches nothing.";
+  return report;
+}
+
+}  // namespace quest::report
