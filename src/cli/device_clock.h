@@ -1,7 +1,7 @@
 #pragma once
 
-// Timing on a GPU: work is captured into a CUDA graph once and replayed between events, so that a time is the card's and
-// not that of launching from the host.
+// Timing on a GPU: work is captured into a CUDA graph once and replayed between events, so that a time is the card's
+// and not that of launching from the host.
 
 #include <functional>
 #include <string>

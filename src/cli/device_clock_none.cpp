@@ -6,8 +6,9 @@
 namespace quest::cli {
 
 void require_gpu() {
-  throw UsageError("--device cuda: this program was built without CUDA; build it with the preset \"cuda\" against a torch "
-                   "with CUDA");
+  throw UsageError(
+      "--device cuda: this program was built without CUDA; build it with the preset \"cuda\" against a torch "
+      "with CUDA");
 }
 
 std::string gpu_text() { return "not supported by this build"; }

@@ -90,7 +90,7 @@ class TileStage {
   using Operand = Tile<64, kTileSide>;
   static constexpr int kFloatDepth = 32;
   static constexpr int kFloatStride = kTileSide + 4;
-  static constexpr int kBytes = std::max(Operand::kBytes, kFloatDepth * kFloatStride * 4);
+  static constexpr int kBytes = std::max(Operand::kBytes, kFloatDepth* kFloatStride * 4);
 
   alignas(128) unsigned char left_[kBytes];
   alignas(128) unsigned char right_[kBytes];

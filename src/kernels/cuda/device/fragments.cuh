@@ -23,10 +23,9 @@ __device__ inline int lane_column() { return lane_id() % 4 * 2; }
 
 template <typename T = __nv_bfloat16>
 __device__ void multiply_add(Accumulator& c, const Fragment& a, uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32%10%10.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
-      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1), "C"(Element<T>::kName));
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32%10%10.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c.x[0]), "+f"(c.x[1]), "+f"(c.x[2]), "+f"(c.x[3])
+               : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b0), "r"(b1), "C"(Element<T>::kName));
 }
 
 // Adds the row sums of a to every column of c: a product with ones, which costs no addition and no shuffle. Not for use
