@@ -49,5 +49,7 @@ int main(int argc, char** argv) {
   quest::cli::add_bench_command(program);
   quest::cli::add_toy_bench_command(program);
   quest::cli::add_toy_command(program);
+  quest::cli::add_report_command(program);
+  quest::cli::add_paper_command(program);
   return run(program, argc, argv);
 }

@@ -63,7 +63,7 @@ std::string grouped(long long value) {
   return text;
 }
 
-std::string percent(double fraction) { return number(100.0 * fraction, 0) + " %"; }
+std::string percent(double fraction) { return number(100.0 * fraction, 0) + "\u00a0%"; }
 
 std::string slug(std::string_view text) {
   std::string result;

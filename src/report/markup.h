@@ -24,7 +24,7 @@ using Attributes = std::initializer_list<std::pair<std::string_view, std::string
 // 12345 -> "12,345".
 [[nodiscard]] std::string grouped(long long value);
 
-// 0.583 -> "58 %".
+// 0.583 -> "58 %", with a space at which no line breaks.
 [[nodiscard]] std::string percent(double fraction);
 
 // A name for files and anchors: lower case letters, digits and single hyphens.

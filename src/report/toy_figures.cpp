@@ -167,7 +167,8 @@ std::vector<Figure> norm_figures(const ToyRun& run, const std::string& prefix) {
   Figure failed{.id = prefix + "norms-failed",
                 .title = "Key norms in trainings that failed",
                 .caption = std::string(kBands) +
-                           " A model that is stuck on the pattern of biased samples keeps their answer keys long."};
+                           " The paper finds the answer keys of biased samples growing in failed trainings of "
+                           "standard and qnorm. Where keys are normalised, their norm has no effect."};
   Figure successful{.id = prefix + "norms-successful",
                     .title = "Key norms in trainings that succeeded",
                     .caption = std::string(kBands) + " Same vertical axis per formulation as in the figure above."};

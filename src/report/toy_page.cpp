@@ -132,13 +132,29 @@ std::string success_sentence(const ToyRun& run) {
   return text;
 }
 
+std::string size_sentence(const ToyRun& run) {
+  const auto& settings = run.settings;
+  const auto counted = [](auto count, const std::string& one, const std::string& many) {
+    return grouped(static_cast<long long>(count)) + " " + (count == 1 ? one : many);
+  };
+  return counted(run.results.size(), "training", "trainings") + " of " +
+         counted(settings.formulations.size(), "formulation", "formulations") + ", over " +
+         counted(settings.learning_rates.size(), "learning rate", "learning rates") + ", " +
+         counted(settings.weight_decays.size(), "weight decay", "weight decays") + ", " +
+         counted(settings.realizations, "data set", "data sets") + " and " +
+         counted(settings.initializations, "initialisation", "initialisations") + "; " +
+         counted(settings.sizes.training_samples, "sample", "samples") + ", wiring " +
+         std::string(experiments::wiring_name(settings.wiring)) + ".";
+}
+
 std::string lead(std::span<const ToyRun> runs) {
   std::string markup = paragraph(
       "A tiny transformer has to find the one token that differs from the rest and to tell its class. In half of the "
       "training samples that token also carries a fixed pattern: easier to learn, and absent from the test. A model "
       "that settles for the pattern fails.");
   if (runs.size() == 1) {
-    markup = paragraph("Trainings that found the right cue: " + success_sentence(runs.front()) + ".", "lead") + markup;
+    markup = paragraph("Trainings that found the right cue: " + success_sentence(runs.front()) + ".", "lead") + markup +
+             paragraph(size_sentence(runs.front()));
   }
   return markup;
 }

@@ -73,10 +73,10 @@ TEST(HeatMap, HasACellPerPlace) {
                                .cells = {{0.0, 0.25}, {1.0, std::nullopt}}});
   EXPECT_EQ(count(panel.drawing, "class=\"mark"), 4);
   expect_contains(panel.drawing, "a &lt; b");
-  expect_contains(panel.drawing, "aria-label=\"rate 1&#10;decay y&#10;25 %\"");
+  expect_contains(panel.drawing, "aria-label=\"rate 1&#10;decay y&#10;25\u00a0%\"");
   expect_contains(panel.drawing, "aria-label=\"rate 2&#10;decay y&#10;not trained\"");
   expect_contains(panel.drawing, "mark heat20");
-  EXPECT_EQ(panel.summary, "From 0 % to 100 % over rate and decay.");
+  EXPECT_EQ(panel.summary, "From 0\u00a0% to 100\u00a0% over rate and decay.");
 }
 
 LineChart chart_of(std::vector<std::optional<Quartiles>> points) {

@@ -43,8 +43,8 @@ TEST(Markup, CountsAndShares) {
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(4500), "4,500");
   EXPECT_EQ(grouped(-1234567), "-1,234,567");
-  EXPECT_EQ(percent(0.583), "58 %");
-  EXPECT_EQ(percent(1.0), "100 %");
+  EXPECT_EQ(percent(0.583), "58\u00a0%");
+  EXPECT_EQ(percent(1.0), "100\u00a0%");
 }
 
 TEST(Markup, Base64IsThatOfTheStandard) {

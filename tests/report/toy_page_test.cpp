@@ -73,7 +73,7 @@ TEST(ToyPage, CountsWhatTheRunHolds) {
   const auto rate = summaries[1].success_rate();
   EXPECT_GT(rate, 0.5);
   expect_contains(page, "data-key=\"" + number(rate, 9) + "\">" + percent(rate) + "</td>");
-  expect_contains(page, "data-key=\"0.58\">58 %</td>");
+  expect_contains(page, "data-key=\"0.58\">58\u00a0%</td>");
   EXPECT_EQ(page.find("unfinished"), std::string::npos);
 }
 

@@ -1,0 +1,52 @@
+// `quest report`: run folders become a page.
+
+#include <CLI/App.hpp>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "experiments/toy_read.h"
+#include "report/toy_page.h"
+#include "report/write.h"
+
+namespace quest::cli {
+namespace {
+
+struct ReportCommand {
+  std::vector<std::string> runs;
+  std::string page;
+  std::string figures;
+};
+
+std::filesystem::path page_path(const ReportCommand& command) {
+  if (!command.page.empty()) return command.page;
+  return command.runs.size() == 1 ? std::filesystem::path(command.runs.front()) / "report.html" : "report.html";
+}
+
+void run_report(const ReportCommand& command) {
+  std::vector<experiments::ToyRun> runs;
+  for (const auto& folder : command.runs) runs.push_back(experiments::read_toy_run(folder));
+  const auto report = report::toy_report(runs);
+  const auto page = page_path(command);
+  report::write_page(report, page);
+  if (!command.figures.empty()) report::write_figures(report, command.figures);
+  std::cout << page.string() << "\n";
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& program) {
+  auto* command = program.add_subcommand("report", "Turn run folders into one page that works anywhere");
+  const auto state = std::make_shared<ReportCommand>();
+  command->add_option("runs", state->runs, "Run folders, as `quest toy` writes them")->required()->type_name("RUN");
+  command
+      ->add_option("--out", state->page, "The page; by default report.html, inside the run folder if there is only one")
+      ->type_name("FILE.html");
+  command->add_option("--figures", state->figures, "Also write every figure as .svg and .png into this folder")
+      ->type_name("FOLDER");
+  command->callback([state] { run_report(*state); });
+}
+
+}  // namespace quest::cli
