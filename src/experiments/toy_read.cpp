@@ -65,6 +65,7 @@ std::vector<std::filesystem::path> toy_runs_in(const std::filesystem::path& fold
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) add(entry.path());
   std::ranges::sort(runs, std::ranges::greater());
   std::vector<std::filesystem::path> paths;
+  paths.reserve(runs.size());
   for (auto& [time, path] : runs) paths.push_back(std::move(path));
   return paths;
 }

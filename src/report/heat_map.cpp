@@ -29,17 +29,15 @@ std::string cell(const HeatMap& map, std::size_t row, std::size_t column, double
 }
 
 std::string summary_of(const HeatMap& map) {
-  std::optional<double> least;
-  std::optional<double> most;
+  std::vector<double> known;
   for (const auto& row : map.cells) {
     for (const auto& value : row) {
-      if (!value) continue;
-      least = std::min(least.value_or(*value), *value);
-      most = std::max(most.value_or(*value), *value);
+      if (value) known.push_back(*value);
     }
   }
-  if (!least) return "No values.";
-  return "From " + percent(*least) + " to " + percent(*most) + " over " + map.row_title + " and " + map.column_title +
+  if (known.empty()) return "No values.";
+  const auto [least, most] = std::ranges::minmax(known);
+  return "From " + percent(least) + " to " + percent(most) + " over " + map.row_title + " and " + map.column_title +
          ".";
 }
 

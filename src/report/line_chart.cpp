@@ -30,7 +30,7 @@ std::string stretch(const PlotFrame& frame, const Series& series, std::size_t fi
   std::string lower;
   for (std::size_t i = first; i < end; ++i) {
     const double x = frame.x()(static_cast<double>(i + 1));
-    const Quartiles& point = *series.points[i];
+    const Quartiles& point = *series.at(i);
     const std::string separator = i == first ? "" : "L";
     middle += separator + coordinates(x, frame.y()(point.middle));
     upper += separator + coordinates(x, frame.y()(point.high));
@@ -44,7 +44,7 @@ std::string series_drawing(const PlotFrame& frame, const Series& series) {
   std::string drawing;
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const std::size_t first = i;
-    while (i < series.points.size() && series.points[i]) ++i;
+    while (series.at(i) != nullptr) ++i;
     if (i > first) drawing += stretch(frame, series, first, i);
   }
   return element("g", {{"class", "series" + std::to_string(series.color)}}, drawing) + "\n";
@@ -53,13 +53,11 @@ std::string series_drawing(const PlotFrame& frame, const Series& series) {
 std::string step_label(const LineChart& chart, std::size_t step) {
   std::string label = chart.x_title + " " + std::to_string(step + 1);
   for (const Series& series : chart.series) {
-    label += "\n" + series.name + ": ";
-    if (step >= series.points.size() || !series.points[step]) {
-      label += "–";
-      continue;
-    }
-    const Quartiles& point = *series.points[step];
-    label += number(point.middle) + " (" + number(point.low) + " to " + number(point.high) + ")";
+    const Quartiles* point = series.at(step);
+    label +=
+        "\n" + series.name + ": " +
+        (point == nullptr ? "–"
+                          : number(point->middle) + " (" + number(point->low) + " to " + number(point->high) + ")");
   }
   return label;
 }
@@ -67,11 +65,15 @@ std::string step_label(const LineChart& chart, std::size_t step) {
 std::string summary_of(const LineChart& chart) {
   std::string summary;
   for (const Series& series : chart.series) {
-    const auto known = [](const auto& point) { return point.has_value(); };
-    const auto first = std::ranges::find_if(series.points, known);
-    const auto last = std::find_if(series.points.rbegin(), series.points.rend(), known);
-    if (first == series.points.end()) continue;
-    summary += series.name + " from " + number((*first)->middle) + " to " + number((*last)->middle) + ". ";
+    const Quartiles* first = nullptr;
+    const Quartiles* last = nullptr;
+    for (std::size_t step = 0; step < series.points.size(); ++step) {
+      const Quartiles* point = series.at(step);
+      if (first == nullptr) first = point;
+      if (point != nullptr) last = point;
+    }
+    if (first == nullptr) continue;
+    summary += series.name + " from " + number(first->middle) + " to " + number(last->middle) + ". ";
   }
   return summary.empty() ? chart.empty_note + "." : "Medians: " + summary;
 }

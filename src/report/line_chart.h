@@ -16,6 +16,13 @@ struct Series {
   std::string name;
   int color = 0;
   std::vector<std::optional<Quartiles>> points;  // the line has a gap where a point is missing
+
+  // Null where there is none.
+  [[nodiscard]] const Quartiles* at(std::size_t step) const {
+    if (step >= points.size()) return nullptr;
+    const auto& point = points[step];
+    return point ? &*point : nullptr;
+  }
 };
 
 struct LineChart {

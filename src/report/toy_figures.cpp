@@ -24,6 +24,7 @@ constexpr int kShortDecimals = 6;  // enough for a learning rate
 
 std::vector<std::string> texts_of(const std::vector<double>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const double value : values) texts.push_back(number(value, kShortDecimals));
   return texts;
 }
@@ -136,8 +137,8 @@ void add_rows(Table& table, const std::string& formulation, const std::vector<Se
   for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
     std::vector<Cell> row = {formulation, {std::to_string(epoch + 1), static_cast<double>(epoch + 1)}};
     for (const Series& one : series) {
-      const bool known = epoch < one.points.size() && one.points[epoch];
-      row.push_back(known ? Cell(number(one.points[epoch]->middle), one.points[epoch]->middle) : Cell("–"));
+      const Quartiles* point = one.at(epoch);
+      row.push_back(point == nullptr ? Cell("–") : Cell(number(point->middle), point->middle));
     }
     table.rows.push_back(std::move(row));
   }
