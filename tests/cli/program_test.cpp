@@ -1,43 +1,21 @@
 // Runs the built program the way a shell does.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "run_quest.h"
+
+namespace quest::cli {
 namespace {
-
-struct Outcome {
-  int exit_code = -1;
-  std::string output;  // standard output and standard error together
-};
-
-Outcome run_quest(const std::string& arguments) {
-  // One thread: these tests look at words, and several threads wait long for each other on a busy machine.
-  const std::string command = "OMP_NUM_THREADS=1 " QUEST_PROGRAM " " + arguments + " 2>&1";
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  Outcome outcome;
-  std::array<char, 4096> buffer{};
-  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
-  const int status = pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
-
-void expect_contains(const Outcome& outcome, const std::string& text) {
-  EXPECT_NE(outcome.output.find(text), std::string::npos) << "missing: " << text << "\nin:\n" << outcome.output;
-}
 
 TEST(Program, HelpNamesEveryCommand) {
   const auto outcome = run_quest("--help");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"demo", "info", "bench", "toy"}) expect_contains(outcome, command);
+  for (const char* command : {"demo", "info", "bench", "toy", "report", "paper"}) expect_contains(outcome, command);
 }
 
 TEST(Program, VersionIsTheProjectVersion) {
@@ -168,3 +146,4 @@ TEST_F(ToyProgram, BenchPrintsBothRates) {
 }
 
 }  // namespace
+}  // namespace quest::cli
