@@ -87,6 +87,7 @@ double torch_speed(const ToySettings& settings, int threads, double seconds) {
   const double start = steady_seconds();
   {
     std::vector<std::jthread> loops;
+    loops.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) loops.emplace_back([&] { steps += torch_steps(settings, stop); });
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     stop = true;
