@@ -27,6 +27,7 @@ std::filesystem::path page_path(const ReportCommand& command) {
 
 void run_report(const ReportCommand& command) {
   std::vector<experiments::ToyRun> runs;
+  runs.reserve(command.runs.size());
   for (const auto& folder : command.runs) runs.push_back(experiments::read_toy_run(folder));
   const auto report = report::toy_report(runs);
   const auto page = page_path(command);

@@ -71,7 +71,7 @@ std::string figure_html(const Figure& figure) {
                                        {{"class", "download"},
                                         {"download", figure.id + ".svg"},
                                         {"href", "data:image/svg+xml;base64," + base64(figure_svg(figure))},
-                                        {"aria-label", "Download \"" + figure.title + "\" as SVG"}},
+                                        {"aria-label", "Download SVG: " + figure.title}},
                                        "Download SVG");
   const std::string values =
       element("details", {}, element("summary", {}, "Values as a table") + table_html(figure.values));

@@ -65,20 +65,6 @@ std::string grouped(long long value) {
 
 std::string percent(double fraction) { return number(100.0 * fraction, 0) + "\u00a0%"; }
 
-std::string slug(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool upper = c >= 'A' && c <= 'Z';
-    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
-      result += upper ? static_cast<char>(c - 'A' + 'a') : c;
-    } else if (!result.empty() && result.back() != '-') {
-      result += '-';
-    }
-  }
-  if (!result.empty() && result.back() == '-') result.pop_back();
-  return result;
-}
-
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string result;

@@ -27,9 +27,6 @@ using Attributes = std::initializer_list<std::pair<std::string_view, std::string
 // 0.583 -> "58 %", with a space at which no line breaks.
 [[nodiscard]] std::string percent(double fraction);
 
-// A name for files and anchors: lower case letters, digits and single hyphens.
-[[nodiscard]] std::string slug(std::string_view text);
-
 [[nodiscard]] std::string base64(std::string_view bytes);
 
 }  // namespace quest::report

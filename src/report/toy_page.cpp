@@ -91,8 +91,7 @@ std::string outcome_notes() {
   return element("dl", {}, items) +
          paragraph(
              "Success is the share of correct trainings; “by data set” gives the lowest and the highest success "
-             "among the data sets. The paper states 58 % for quest and about 0 % for the QKNorm forms; it shows, "
-             "but does not state, those of standard and qnorm.");
+             "among the data sets. A dash under “paper” is a rate that the paper draws and does not state.");
 }
 
 std::string settings_text(const nlohmann::ordered_json& value) {
