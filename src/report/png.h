@@ -5,8 +5,11 @@
 
 namespace quest::report {
 
-// Draws an SVG at twice its size. Throws std::runtime_error when the file cannot be written, or when this build has no
-// librsvg.
+// Whether this build has librsvg.
+extern const bool kDrawsPng;
+
+// Draws an SVG at twice its size. Throws std::runtime_error when the file cannot be written, or where nothing is
+// drawn.
 void write_png(const std::string& svg, const std::filesystem::path& file);
 
 }  // namespace quest::report

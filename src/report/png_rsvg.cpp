@@ -29,6 +29,8 @@ using Canvas = std::unique_ptr<cairo_t, Call<cairo_destroy>>;
 
 }  // namespace
 
+const bool kDrawsPng = true;
+
 void write_png(const std::string& svg, const std::filesystem::path& file) {
   const Handle handle(
       rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), static_cast<gsize>(svg.size()), nullptr));

