@@ -28,6 +28,7 @@ build: setup
 
 demo: build
 	@build/quest demo
+	@build/quest toy
 
 test: build
 	@$(call run_tests,build)

@@ -135,7 +135,7 @@ void print_next_steps(const TerminalStyle& style) {
             << paint("Next", Color::bold, style) << "\n"
             << "  README.md              ten lines of C++, ten lines of Python\n"
             << "  docs/formulations.md   the formula and its eight variants\n"
-            << "  quest toy              the paper's experiment on spurious cues, about a minute\n"
+            << "  quest toy --paper      all 4,500 trainings of the experiment on spurious cues\n"
             << "  quest bench attention  the full speed table\n"
             << "  quest info             what this machine runs, and why\n";
 }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -15,7 +16,10 @@
 #include "cli/usage_error.h"
 #include "cli/versions.h"
 #include "experiments/toy_folder.h"
+#include "experiments/toy_read.h"
 #include "experiments/toy_run.h"
+#include "report/toy_page.h"
+#include "report/write.h"
 
 namespace quest::cli {
 namespace {
@@ -104,6 +108,10 @@ void run_toy(const ToyCommand& command) {
             << toy_heat_maps(settings, summaries, standard_output_style()) << "\n"
             << toy_outcome_table(summaries)
             << "\nEvery training, epoch by epoch: " << (folder.path() / "results.jsonl").string() << "\n";
+  const std::vector runs = {experiments::read_toy_run(folder.path())};
+  const auto page = folder.path() / "report.html";
+  report::write_page(report::toy_report(runs), page);
+  std::cout << "The report, for a browser: " << page.string() << "\n";
   if (!command.json_path.empty()) {
     std::ofstream file(command.json_path, std::ios::trunc);
     file << toy_json(settings, summaries) << std::flush;
