@@ -8,11 +8,7 @@ namespace quest::kernels::cuda {
 
 // The bulk tensor copy engine: [rows][64] boxes between global tensors (batch, head, row, column) and swizzled tiles.
 
-__device__ inline void initialize_barrier(uint32_t barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-}
-
-__device__ inline void initialize_barrier(uint32_t barrier, int arrivals) {
+__device__ inline void initialize_barrier(uint32_t barrier, int arrivals = 1) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 

@@ -169,16 +169,4 @@ __device__ inline uint32_t recomputed(uint32_t x) {
   return x;
 }
 
-__device__ inline float load_float(uint32_t address) {
-  float x;
-  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
-  return x;
-}
-
-__device__ inline float2 load_pair(uint32_t address) {
-  float2 x;
-  asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(address));
-  return x;
-}
-
 }  // namespace quest::kernels::cuda::long_sequence

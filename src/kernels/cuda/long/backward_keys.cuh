@@ -6,6 +6,7 @@
 
 #include <climits>
 
+#include "kernels/cuda/device/shared_memory.cuh"
 #include "kernels/cuda/long/backward_block.cuh"
 
 namespace quest::kernels::cuda::long_sequence {
@@ -87,7 +88,7 @@ struct KeyOwner {
 #pragma unroll
       for (int n = 0; n < kPart; ++n) {
         const int i = part * kPart + n;
-        const float2 lse = load_pair(columns + offsetof(Rows, lse) + i * 32);
+        const float2 lse = load_shared_float2(columns + offsetof(Rows, lse) + i * 32);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           float& x = scores[i].x[j];
@@ -111,7 +112,7 @@ struct KeyOwner {
     }
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
-      const float2 delta = load_pair(columns + offsetof(Rows, delta) + i * 32);
+      const float2 delta = load_shared_float2(columns + offsetof(Rows, delta) + i * 32);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         float& x = gradients[i].x[j];
@@ -139,9 +140,9 @@ struct KeyOwner {
     previous = current;
     const uint32_t rows = memory.rows(stage.index);
     const int first_row = part_of_tile<Tile>(warp_id()).first_row + lane_row();
-    current.factor[0] = load_float(rows + offsetof(Rows, factor) + first_row * 4);
-    current.factor[1] = load_float(rows + offsetof(Rows, factor) + (first_row + 8) * 4);
-    current.tile = __float_as_int(load_float(rows + offsetof(Rows, tile)));
+    current.factor[0] = load_shared_float(rows + offsetof(Rows, factor) + first_row * 4);
+    current.factor[1] = load_shared_float(rows + offsetof(Rows, factor) + (first_row + 8) * 4);
+    current.tile = __float_as_int(load_shared_float(rows + offsetof(Rows, tile)));
   }
 
   __device__ void begin_grad_k(Memory memory) {
