@@ -4,6 +4,7 @@
 #include <cfloat>
 
 #include "kernels/cuda/device/element.cuh"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/storage.cuh"
 #include "kernels/cuda/prepare.h"
 #include "kernels/sequence.h"
@@ -140,6 +141,7 @@ struct Factor {
 // A block owns a run of rows of one head, a few lanes each row.
 template <typename T, int kWidth, int kPieces, bool kGain>
 __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
+  let_next_start();
   using Unit = Piece<T, kWidth>;
   using Part = RowPart<T, kWidth, kPieces>;
   const std::int64_t batch = task.first_batch + blockIdx.z;
@@ -193,7 +195,8 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
     if (lane == 0) task.norms[dense] = absent ? 0.0f : sqrtf(scale.squares) / scale.power;
     return;
   }
-  const float reciprocal = scale.squares == 0.0f ? 0.0f : rsqrtf(scale.squares);
+  // NaN for a row with something that is not finite: no direction.
+  const float reciprocal = scale.squares == 0.0f ? 0.0f : scale.squares <= FLT_MAX ? rsqrtf(scale.squares) : NAN;
   store(scale.power, reciprocal);
   const float of_given = reciprocal * scale.power;
   if (lane == 0) task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;

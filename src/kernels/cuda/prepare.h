@@ -14,8 +14,10 @@ namespace quest::kernels::cuda {
 // [B, H, N, D] of the storage type) where they had to be rewritten, `scale` is what is still to be multiplied in.
 struct PreparedProblem {
   AttentionProblem problem;
-  const float* query_reciprocals = nullptr;  // 1/‖q‖ [B, H, Nq] dense, where queries are normalised; 0 for a zero row
-  const float* key_reciprocals = nullptr;    // 1/‖k‖ [B, Hk, Nk] dense, where keys are normalised; 0 for a zero row
+  // 1/‖q‖ [B, H, Nq] and 1/‖k‖ [B, Hk, Nk], dense, where they are normalised; 0 for a zero row, NaN for one with
+  // something that is not finite.
+  const float* query_reciprocals = nullptr;
+  const float* key_reciprocals = nullptr;
 };
 
 std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats

@@ -77,6 +77,7 @@ __device__ inline void arrive_if(bool condition, uint32_t barrier) {
 }
 
 __device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+__device__ inline void wait_stores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 __device__ inline void wait_stores_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 // Ordinary accesses to shared memory and those of the copy engine or wgmma, on the two sides of a barrier.

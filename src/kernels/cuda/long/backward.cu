@@ -75,6 +75,21 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
                        std::int64_t dim, int box_rows) {
     return make_tensor_map(target, matrix, p.type, p.batch, heads, length, dim, box_rows) == CUDA_SUCCESS;
   };
+  tensors.given = {.q = p.q,
+                   .k = p.k,
+                   .v = p.v,
+                   .out = arguments.out,
+                   .grad_out = arguments.grad_out,
+                   .lse = arguments.lse,
+                   .heads = number(p.heads),
+                   .heads_per_key_head = tensors.heads_per_key_head,
+                   .queries = number(p.queries),
+                   .keys = tensors.keys,
+                   .dim = number(p.dim),
+                   .value_dim = number(p.value_dim),
+                   .scale = p.scale};
+  tensors.key_gradients = arguments.grad_k;
+  tensors.value_gradients = arguments.grad_v;
   const bool mapped = map(tensors.q, p.q, p.heads, p.queries, p.dim, Tile::kQueries) &&
                       map(tensors.grad_out, arguments.grad_out, p.heads, p.queries, p.value_dim, Tile::kQueries) &&
                       map(tensors.k, p.k, p.kv_heads, p.keys, p.dim, Tile::kKeys) &&
@@ -88,17 +103,8 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
   const cudaError_t set = cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   if (set != cudaSuccess) return set;
 
-  const auto start = [&](auto* kernel, dim3 grid, int threads, int shared_bytes, bool overlap, const auto& arguments) {
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    const cudaLaunchConfig_t configuration{.gridDim = grid,
-                                           .blockDim = dim3(threads),
-                                           .dynamicSmemBytes = static_cast<std::size_t>(shared_bytes),
-                                           .stream = launch.stream,
-                                           .attrs = &attribute,
-                                           .numAttrs = overlap ? 1U : 0U};
-    return cudaLaunchKernelEx(&configuration, kernel, arguments);
+  const auto start = [&](auto* kernel, dim3 grid, int threads, int shared_bytes, const auto& arguments) {
+    return launch_overlapping(kernel, grid, threads, shared_bytes, launch.stream, arguments);
   };
   const ValueRows values{.v = p.v, .keys = tensors.keys, .value_dim = number(p.value_dim), .largest = largest_values};
   const GradientRows gradients{.out = arguments.out,
@@ -117,12 +123,15 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
                              .sums = sums,
                              .queries = number(p.queries),
                              .dim = number(p.dim),
-                             .scale = p.scale};
-  cudaError_t error = start(measure_values<T, Tile>, key_grid, kRowThreads, 0, false, values);
-  if (error == cudaSuccess) error = start(measure_queries<T, Tile>, query_grid, kRowThreads, 0, true, gradients);
+                             .scale = p.scale,
+                             .causal = tensors.causal,
+                             .key_reciprocals = prepared.key_reciprocals,
+                             .given = tensors.given};
+  cudaError_t error = start(measure_values<T, Tile>, key_grid, kRowThreads, 0, values);
+  if (error == cudaSuccess) error = start(measure_queries<T, Tile>, query_grid, kRowThreads, 0, gradients);
   if (error == cudaSuccess)
-    error = start(multiply, tensors.pairs * tensors.key_tiles, kBackwardThreads, kSharedBytes, true, tensors);
-  if (error == cudaSuccess) error = start(finish_queries<T, Tile>, query_grid, kRowThreads, 0, true, result);
+    error = start(multiply, tensors.pairs * tensors.key_tiles, kBackwardThreads, kSharedBytes, tensors);
+  if (error == cudaSuccess) error = start(finish_queries<T, Tile>, query_grid, kRowThreads, 0, result);
   return error;
 }
 

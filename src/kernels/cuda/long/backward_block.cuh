@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/cuda/device/products.cuh"
+#include "kernels/cuda/device/single_rows.cuh"
 #include "kernels/cuda/device/tma.cuh"
 #include "kernels/cuda/long/query_gradient.cuh"
 
@@ -29,6 +30,9 @@ struct BackwardTensors {
   int pairs_together = 1;  // taken up before the next ones, to stay in the cache
   float scale;
   bool causal;
+  CausalGradients given;
+  Output key_gradients;
+  Output value_gradients;
 };
 
 // Two warpgroups own keys, the third one fetches tiles.

@@ -23,11 +23,14 @@ struct Fetcher {
       load_box(panel.block(i), map, 64 * i, first_row, head, block.batch, barrier);
   }
 
+  __device__ void fetch_values() const {
+    expect_bytes(memory.v_loaded(), Memory::Keys::kBytes);
+    fetch(memory.v(), p.v, block.tile * Tile::kKeys, block.key_head, memory.v_loaded());
+  }
+
   __device__ void fetch_keys() const {
     expect_bytes(memory.k_loaded(), Memory::Keys::kBytes);
     fetch(memory.k(), p.k, block.tile * Tile::kKeys, block.key_head, memory.k_loaded());
-    expect_bytes(memory.v_loaded(), Memory::Keys::kBytes);
-    fetch(memory.v(), p.v, block.tile * Tile::kKeys, block.key_head, memory.v_loaded());
   }
 
   __device__ void fetch_queries(const Visit& visit, int stage) const {
@@ -43,8 +46,9 @@ struct Fetcher {
   }
 
   __device__ void run() const {
-    fetch_keys();
+    fetch_values();
     wait_for_previous();
+    fetch_keys();
     Visit visit;
     Stage<Memory::kStages> stage;
     const int count = visits.count();

@@ -302,6 +302,33 @@ struct KeyOwner {
     project();
     store(grad_k, shared.k(), p.grad_k);
     wait_stores_read();
+    if (p.causal) mend();
+  }
+
+  // Rows of keys that a query without finite numbers does not see.
+  __device__ void mend() const {
+    const uint32_t found = rows_not_finite(grad_k) | rows_not_finite(grad_v);
+    if (!meet_any(2 + group(), 128, found != 0)) return;
+    wait_stores();
+    meet(2 + group(), 128);
+    for_each_bit(found, [&](int row) {
+      const int key = block.tile * Tile::kKeys + warp_key() + row;
+      if (key >= p.keys) return;
+      SingleRow key_sum;
+      SingleRow value_sum;
+      for (int i = 0; i < p.heads_per_key_head; ++i) {
+        const auto head = p.given.of_head<T>(block.batch, block.key_head * p.heads_per_key_head + i);
+        head.add_to_key(key, p.given.queries, key_sum, value_sum);
+      }
+      if (key < p.given.queries) {
+        const auto keys = rows_of<const T>(p.given.k, block.batch, block.key_head, p.given.dim);
+        const float reciprocal =
+            p.key_reciprocals[(int64_t{block.batch} * p.key_heads + block.key_head) * p.keys + key];
+        key_sum = projected(key_sum, UnitKey(keys[key]), reciprocal, p.scale);
+      }
+      rows_of<T>(p.key_gradients, block.batch, block.key_head, p.given.dim).store(key, key_sum, 1);
+      rows_of<T>(p.value_gradients, block.batch, block.key_head, p.given.value_dim).store(key, value_sum, 1);
+    });
   }
 };
 

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/products.cuh"
+#include "kernels/cuda/device/single_rows.cuh"
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/device/tma.cuh"
 #include "kernels/cuda/long/forward_rows.cuh"
@@ -97,6 +99,7 @@ __device__ void produce(Shared<Shape> shared, const ForwardTask& task, const CUt
                         const CUtensorMap& keys, const CUtensorMap& values) {
   Ring<Shape::kQueryStages> query;
   Ring<Shape::kStages> at;
+  wait_for_previous();  // it writes the keys
   for_each_row_block<Shape::kQueries>(task, [&](const RowBlock& rows) {
     wait_barrier(shared.query_empty(query.stage), query.parity ^ 1);
     load_panel(shared.queries(query.stage), queries, rows.first_row, rows.head, rows.batch,
@@ -342,10 +345,25 @@ struct Consumer {
     return bounds.x[0] <= task.limit && bounds.x[1] <= task.limit;
   }
 
+  // Rows beside a hidden value that is not finite.
+  __device__ void mend(const RowBlock& rows, const Rows& out) const {
+    for_each_bit(rows_not_finite(out), [&](int row) {
+      const int query = first_row + warp_id() % 4 * 16 + row;
+      if (query >= task.queries) return;
+      const int key_head = rows.head / task.heads_per_key_head;
+      const SingleRows<T> single{rows_of<const T>(task.q, rows.batch, rows.head, task.dim),
+                                 rows_of<const T>(task.k, rows.batch, key_head, task.dim),
+                                 rows_of<const T>(task.v, rows.batch, key_head, task.value_dim), task.keys, task.scale};
+      const Output to{task.out, task.out_batch_stride, task.out_head_stride, task.out_row_stride};
+      rows_of<T>(to, rows.batch, rows.head, task.value_dim).store(query, single.output(query), 1);
+    });
+  }
+
   __device__ void finish(const RowBlock& rows, const Rows& out, const RowPair& sums, const RowPair& offsets) const {
     store_rows(out, sums,
                static_cast<T*>(task.out) + rows.batch * task.out_batch_stride + rows.head * task.out_head_stride,
                task.out_row_stride, row(), task.queries, task.value_dim);
+    if (task.causal) mend(rows, out);
     if (lane_id() % 4 != 0) return;
     float* lse = task.lse + (static_cast<std::int64_t>(rows.batch) * task.heads + rows.head) * task.queries;
 #pragma unroll
@@ -415,7 +433,12 @@ cudaError_t run(const PreparedProblem& prepared, const ForwardOutputs& outputs, 
                    .out_batch_stride = outputs.out.batch_stride,
                    .out_head_stride = outputs.out.head_stride,
                    .out_row_stride = outputs.out.row_stride,
-                   .lse = outputs.lse};
+                   .lse = outputs.lse,
+                   .q = p.q,
+                   .k = p.k,
+                   .v = p.v,
+                   .dim = static_cast<int>(p.dim),
+                   .scale = p.scale};
   task.items = static_cast<int>(p.batch * p.heads) * (task.causal ? (task.row_blocks + 1) / 2 : task.row_blocks);
 
   CUtensorMap queries, keys, values;
@@ -428,9 +451,8 @@ cudaError_t run(const PreparedProblem& prepared, const ForwardOutputs& outputs, 
   constexpr int kBytes = Shared<Shape>::kBytes + 1024;
   const cudaError_t allowed = cudaFuncSetAttribute(attend<Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (allowed != cudaSuccess) return allowed;
-  attend<Shape><<<std::min(task.items, launch.device.multiprocessors), Shape::kThreads, kBytes, launch.stream>>>(
-      task, queries, keys, values);
-  return cudaGetLastError();
+  return launch_overlapping(attend<Shape>, std::min(task.items, launch.device.multiprocessors), Shape::kThreads, kBytes,
+                            launch.stream, task, queries, keys, values);
 }
 
 // Three warpgroups keep a multiprocessor busier than two, by about a seventh, where their larger blocks of rows do not

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/attention_problem.h"
+
 namespace quest::kernels::cuda::long_sequence {
 
 struct ForwardTask {
@@ -22,6 +24,12 @@ struct ForwardTask {
   std::int64_t out_head_stride;
   std::int64_t out_row_stride;
   float* lse;
+  // As the tensor maps describe them.
+  Input q;
+  Input k;
+  Input v;
+  int dim;
+  float scale;
 };
 
 struct RowBlock {

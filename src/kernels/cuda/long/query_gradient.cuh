@@ -12,6 +12,8 @@
 #include "kernels/attention_problem.h"
 #include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/fragments.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/single_rows.cuh"
 
 namespace quest::kernels::cuda::long_sequence {
 
@@ -47,11 +49,6 @@ __device__ PartOfTile part_of_tile(int warp) {
 }
 
 constexpr int kRowThreads = 256;
-
-// The kernels of a backward overlap: each lets the next one start when all its blocks run, and waits for the one before
-// when it first needs its results, then also for those before it.
-__device__ inline void let_next_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-__device__ inline void wait_for_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 __device__ inline const uint4* chunk_of_row(const Input& x, int batch, int head, int row, int chunk) {
   const auto* data = static_cast<const uint16_t*>(x.data);
@@ -125,6 +122,7 @@ __global__ void __launch_bounds__(kRowThreads) measure_values(const ValueRows p)
     const float length = length_over<kLanes>(x);
     if (length <= FLT_MAX) largest = fmaxf(largest, length);
   }
+  wait_for_previous();
   __shared__ float of_warp[kRowThreads / 32];
   largest = largest_over<32>(largest);
   if (lane_id() == 0) of_warp[warp_id()] = largest;
@@ -221,7 +219,32 @@ struct QueryGradient {
   int queries;
   int dim;
   float scale;
+  bool causal;
+  const float* key_reciprocals;  // NaN where the key is not finite
+  CausalGradients given;
 };
+
+// A hidden key that is not finite spoils what its tile gave to a query, and integers do not show it.
+template <typename T, typename Tile>
+__device__ void mend_queries(const QueryGradient& p) {
+  __shared__ int last_spoiled;
+  const int first_key = blockIdx.x * Tile::kQueries / Tile::kKeys * Tile::kKeys;
+  const int key = first_key + threadIdx.x;
+  const int key_heads = gridDim.y / p.given.heads_per_key_head;
+  const int key_head = blockIdx.y / p.given.heads_per_key_head;
+  const bool spoils = threadIdx.x < Tile::kKeys && key < p.given.keys &&
+                      isnan(p.key_reciprocals[(int64_t{blockIdx.z} * key_heads + key_head) * p.given.keys + key]);
+  if (threadIdx.x == 0) last_spoiled = -1;
+  if (!__syncthreads_or(spoils)) return;
+  if (spoils) atomicMax(&last_spoiled, key);
+  __syncthreads();
+  const auto head = p.given.of_head<T>(blockIdx.z, blockIdx.y);
+  const auto grad_q = rows_of<T>(p.grad_q, blockIdx.z, blockIdx.y, p.dim);
+  const int first_query = blockIdx.x * Tile::kQueries;
+  const int end = min(min(first_query + Tile::kQueries, p.queries), last_spoiled);
+  for (int query = first_query + warp_id(); query < end; query += kRowThreads / 32)
+    grad_q.store(query, head.query_gradient(query), 1);
+}
 
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(kRowThreads) finish_queries(const QueryGradient p) {
@@ -257,6 +280,7 @@ __global__ void __launch_bounds__(kRowThreads) finish_queries(const QueryGradien
       if (row < p.queries && column < p.dim) store_global(grad_q + row * p.grad_q.row_stride + column, words);
     }
   }
+  if (p.causal) mend_queries<T, Tile>(p);
 }
 
 }  // namespace quest::kernels::cuda::long_sequence

@@ -49,10 +49,11 @@ __device__ void stage_rows(AnyTile tile, const Accumulator (&acc)[AnyTile::kDim 
 }
 
 // Turns the gradient with respect to the unit key into the gradient with respect to the key, up to the factor 1 / |k|:
-// removes the component along the key. The key fragment holds k / |k| times a factor; projection is 1 / factor^2.
+// removes the component along the key. The key fragment holds k / |k| times a factor per row; projection is
+// 1 / factor^2.
 template <typename T, int kColumnBlocks>
 __device__ void project_off_keys(Accumulator (&acc)[kColumnBlocks], const Fragment (&key)[kColumnBlocks / 2],
-                                 float projection) {
+                                 const float (&projection)[2]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float dot = 0;
@@ -61,7 +62,7 @@ __device__ void project_off_keys(Accumulator (&acc)[kColumnBlocks], const Fragme
       const uint32_t word = key[block / 2].x[half + 2 * (block % 2)];
       dot = fmaf(acc[block].x[2 * half], low_half<T>(word), fmaf(acc[block].x[2 * half + 1], high_half<T>(word), dot));
     }
-    dot = -quad_sum(dot) * projection;
+    dot = -quad_sum(dot) * projection[half];
 #pragma unroll
     for (int block = 0; block < kColumnBlocks; ++block) {
       const uint32_t word = key[block / 2].x[half + 2 * (block % 2)];

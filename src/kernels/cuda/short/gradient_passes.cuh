@@ -51,6 +51,12 @@ __device__ inline void spread_over_columns(Accumulator (&acc)[2], uint32_t addre
   }
 }
 
+// How 16 keys in registers relate to unit keys, for both row halves of a lane.
+struct KeyFactors {
+  float score[2];     // scale log2(e) / |k| of the key at hand
+  float gradient[2];  // scale / |k| of the key as given
+};
+
 // One warp owns 16 keys and visits every query: score tiles are transposed, so that the weights are at once the left
 // operand of the products with grad_out and q.
 template <typename T, typename AnyTile>
@@ -60,6 +66,7 @@ struct KeyPass {
   int first_key;
   Fragment key[D / 16];
   Fragment value[D / 16];
+  KeyFactors factors;
   Accumulator key_acc[D / 8];
   Accumulator value_acc[D / 8];
 
@@ -83,26 +90,48 @@ struct KeyPass {
   template <bool kMasked>
   __device__ void add_queries(int first_query, AnyTile queries, AnyTile grads, uint32_t negative_lse,
                               uint32_t negative_delta) {
-    Accumulator weights[2];
+    Accumulator weights[2] = {};
     Accumulator score_grads[2];
-    spread_over_columns(weights, negative_lse + first_query * 4);
     spread_over_columns(score_grads, negative_delta + first_query * 4);
     add_products<T>(weights, key, queries, first_query);
     add_products<T>(score_grads, value, grads, first_query);
-    exponentiate(weights[0]);
-    exponentiate(weights[1]);
+#pragma unroll
+    for (int block = 0; block < 2; ++block) {
+      const float2 lse = load_shared_float2(negative_lse + (first_query + 8 * block + lane_column()) * 4);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float& x = weights[block].x[i];
+        x = exp2_fast(fmaf(x, factors.score[i / 2], i % 2 == 0 ? lse.x : lse.y));
+      }
+    }
     if constexpr (kMasked) mask_weights<true>(weights, first_key, first_query, shape);
     multiply(score_grads, weights);
     add_weighted_rows<T>(value_acc, pack<T>(weights[0], weights[1]), grads, first_query);
     add_weighted_rows<T>(key_acc, pack<T>(score_grads[0], score_grads[1]), queries, first_query);
   }
 
-  // key_factor: scale / |k|.
-  __device__ void store(Rows<T> grad_k, Rows<T> grad_v, const float (&key_factor)[2]) {
+  __device__ void store(Rows<T> grad_k, Rows<T> grad_v) {
     const float one[2] = {1, 1};
     store_rows(grad_v, value_acc, one, first_key, shape.length);
-    project_off_keys<T>(key_acc, key, shape.projection);
-    store_rows(grad_k, key_acc, key_factor, first_key, shape.length);
+    const float unit[2] = {factors.score[0] * factors.score[0] * shape.projection,
+                           factors.score[1] * factors.score[1] * shape.projection};
+    project_off_keys<T>(key_acc, key, unit);
+    store_rows(grad_k, key_acc, factors.gradient, first_key, shape.length);
+  }
+
+  // Rows of keys that a query without finite numbers does not see.
+  __device__ void mend(const BackwardProblem<T>& problem, HeadIndex head) const {
+    for_each_bit(rows_not_finite(key_acc) | rows_not_finite(value_acc), [&](int row) {
+      const int index = first_key + row;
+      if (index >= shape.length) return;
+      const auto gradients = problem.template single_gradients<D>(head);
+      SingleRow key_sum;
+      SingleRow value_sum;
+      gradients.add_to_key(index, shape.length, key_sum, value_sum);
+      single_rows<D>(problem.grad_v[head]).store(index, value_sum, 1);
+      const UnitKey unit(gradients.rows.k[index]);
+      single_rows<D>(problem.grad_k[head]).store(index, projected(key_sum, unit, unit.reciprocal, shape.scale), 1);
+    });
   }
 };
 
@@ -118,38 +147,52 @@ struct QueryPass {
   float negative_delta[2];
   Accumulator acc[D / 8];
 
-  __device__ void visit(AnyTile keys, AnyTile values) {
+  // key_factors: shared memory, scale log2(e) / |k| of every key.
+  __device__ void visit(AnyTile keys, AnyTile values, uint32_t key_factors) {
 #pragma unroll
     for (auto& block : acc) block = {0, 0, 0, 0};
     const int seen_by_all = shape.visible_keys(first_query);
     const int end = shape.visible_keys(first_query + 15);
     int first_key = 0;
 #pragma unroll 1
-    for (; first_key + 16 <= seen_by_all; first_key += 16) add_keys<false>(first_key, keys, values);
-    if (first_key < end) add_keys<true>(first_key, keys, values);
+    for (; first_key + 16 <= seen_by_all; first_key += 16) add_keys<false>(first_key, keys, values, key_factors);
+    if (first_key < end) add_keys<true>(first_key, keys, values, key_factors);
   }
 
   template <bool kMasked>
-  __device__ void add_keys(int first_key, AnyTile keys, AnyTile values) {
-    Accumulator weights[2];
+  __device__ void add_keys(int first_key, AnyTile keys, AnyTile values, uint32_t key_factors) {
+    Accumulator weights[2] = {};
     Accumulator score_grads[2];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      weights[i / 4].x[i % 4] = negative_lse[i % 4 / 2];
-      score_grads[i / 4].x[i % 4] = negative_delta[i % 4 / 2];
-    }
+    for (int i = 0; i < 8; ++i) score_grads[i / 4].x[i % 4] = negative_delta[i % 4 / 2];
     add_products<T>(weights, query, keys, first_key);
     add_products<T>(score_grads, grad, values, first_key);
-    exponentiate(weights[0]);
-    exponentiate(weights[1]);
+    Accumulator factors[2];
+    spread_over_columns(factors, key_factors + first_key * 4);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      float& x = weights[i / 4].x[i % 4];
+      x = exp2_fast(fmaf(x, factors[i / 4].x[i % 4], negative_lse[i % 4 / 2]));
+    }
     if constexpr (kMasked) mask_weights<false>(weights, first_query, first_key, shape);
     multiply(score_grads, weights);
+    multiply(score_grads, factors);
     add_weighted_rows<T>(acc, pack<T>(score_grads[0], score_grads[1]), keys, first_key);
   }
 
   __device__ void store(Rows<T> grad_q) {
     const float ln2[2] = {kLn2, kLn2};
     store_rows(grad_q, acc, ln2, first_query, shape.length);
+  }
+
+  // Rows of queries that do not see a key or value without finite numbers.
+  __device__ void mend(const BackwardProblem<T>& problem, HeadIndex head) const {
+    for_each_bit(rows_not_finite(acc), [&](int row) {
+      const int index = first_query + row;
+      if (index >= shape.length) return;
+      single_rows<D>(problem.grad_q[head])
+          .store(index, problem.template single_gradients<D>(head).query_gradient(index), 1);
+    });
   }
 };
 

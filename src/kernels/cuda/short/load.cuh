@@ -76,7 +76,7 @@ __device__ KeyScale key_scale(const uint32_t (&words)[kWords], bool is_key) {
   float power = 1;
   float squares = sum_of_squares<T>(words, power);
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    if (!__all_sync(0xffffffffu, !is_key || (squares > 1e-24f && squares < 1e24f))) {
+    if (!__all_sync(0xffffffffu, !is_key || (squares > 1e-6f && squares < 1e6f))) {
       power = power_near_one<T>(words);
       squares = sum_of_squares<T>(words, power);
     }
@@ -94,10 +94,10 @@ __device__ void scale_words(uint32_t (&words)[kWords], float power, float factor
   for (int i = 0; i < kWords; ++i) words[i] = pack<T>(low_half<T>(words[i]) * factor, high_half<T>(words[i]) * factor);
 }
 
-// Replaces one of this quad's own rows by key_factor k / |k|; hands 1 / |k| to keep. All lanes of a warp take part,
-// also those whose row is past the end.
-template <typename T, typename AnyTile, typename Keep>
-__device__ void normalize_key(AnyTile keys, int row, int length, float key_factor, Keep keep) {
+// Lets change(words) rewrite one of this quad's own keys. All lanes of a warp take part, also those whose row is past
+// the end.
+template <typename AnyTile, typename Change>
+__device__ void change_key(AnyTile keys, int row, int length, Change change) {
   constexpr int kPerLane = (AnyTile::kChunks + 3) / 4;
   const int first = lane_id() % 4;
   uint32_t words[kPerLane * 4];
@@ -110,8 +110,7 @@ __device__ void normalize_key(AnyTile keys, int row, int length, float key_facto
     words[4 * i + 2] = x.z;
     words[4 * i + 3] = x.w;
   }
-  const KeyScale scale = key_scale<T>(words, row < length);
-  scale_words<T>(words, scale.power, scale.reciprocal * key_factor);
+  change(words);
 #pragma unroll
   for (int i = 0; i < kPerLane; ++i) {
     if (row < length && first + 4 * i < keys.kChunks) {
@@ -119,18 +118,53 @@ __device__ void normalize_key(AnyTile keys, int row, int length, float key_facto
                    {words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]});
     }
   }
-  if (row < length && first == 0) keep(row, scale.reciprocal_norm());
 }
 
+// Replaces one of this quad's own rows by key_factor k / |k|; hands 1 / |k| to keep.
 template <typename T, typename AnyTile, typename Keep>
-__device__ void normalize_owned_keys(AnyTile keys, int length, float key_factor, Keep keep) {
-#pragma unroll 2
-  for (int row = first_owned_row(); row - lane_row() < length; row += owned_rows_apart()) {
-    normalize_key<T>(keys, row, length, key_factor, keep);
-  }
+__device__ void normalize_key(AnyTile keys, int row, int length, float key_factor, Keep keep) {
+  change_key(keys, row, length, [&](auto& words) {
+    const KeyScale scale = key_scale<T>(words, row < length);
+    scale_words<T>(words, scale.power, scale.reciprocal * key_factor);
+    if (row < length && lane_id() % 4 == 0) keep(row, scale.reciprocal_norm());
+  });
 }
 
 inline constexpr auto kKeepNothing = [](int, float) {};
+
+// Rounding unit keys would cost the scores a digit, so keys stay as they are, but for an exact power of two: of extreme
+// keys, and of all in float16, whose range the gradients times key_factor / |k| would leave.
+template <typename T, int kWords>
+__device__ KeyScale tame_key(uint32_t (&words)[kWords], bool is_key) {
+  KeyScale scale = key_scale<T>(words, is_key);
+  if constexpr (std::is_same_v<T, __half>) {
+    if (scale.reciprocal > 0) {
+      scale.power = __uint_as_float(__float_as_uint(scale.reciprocal) & 0x7f800000u);
+      scale.reciprocal /= scale.power;
+    }
+  }
+  if (scale.power != 1) {
+#pragma unroll
+    for (uint32_t& word : words) word = pack<T>(low_half<T>(word) * scale.power, high_half<T>(word) * scale.power);
+  }
+  return scale;
+}
+
+// Tames the keys of a head and writes key_factor / |k| of each, as it then is, to shared memory: zero for rows past the
+// end. Hands 1 / |k|, as it was, to keep.
+template <typename T, typename AnyTile, typename Keep>
+__device__ void tame_owned_keys(AnyTile keys, int length, float key_factor, uint32_t factors, Keep keep) {
+  const int rows = round_up(length, 16);
+#pragma unroll 2
+  for (int row = first_owned_row(); row - lane_row() < rows; row += owned_rows_apart()) {
+    change_key(keys, row, length, [&](auto& words) {
+      const KeyScale scale = tame_key<T>(words, row < length);
+      if (row >= rows || lane_id() % 4 != 0) return;
+      store_shared(factors + row * 4, row < length ? scale.reciprocal * key_factor : 0.0f);
+      keep(row, scale.reciprocal_norm());
+    });
+  }
+}
 
 // Minus the log-sum-exp (in units of log2) and minus the row sum of grad_out * out, for all rows of the head, to shared
 // memory. Rows beyond length get weight zero through lse = +infinity.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/single_rows.cuh"
+
 namespace quest::kernels::cuda::short_sequence {
 
 // Rows of one head in global memory.
@@ -12,6 +14,11 @@ struct Rows {
 
   __device__ T* operator[](int row) const { return data + int64_t{row} * stride; }
 };
+
+template <int D, typename T>
+__device__ HeadRows<T> single_rows(Rows<T> rows) {
+  return {rows.data, rows.stride, D};
+}
 
 struct HeadIndex {
   int batch;
@@ -95,6 +102,14 @@ struct BackwardProblem {
   Heads<T> grad_q;
   Heads<T> grad_k;
   Heads<T> grad_v;
+
+  template <int D>
+  __device__ SingleGradients<T> single_gradients(HeadIndex head) const {
+    return {{single_rows<D>(q[head]), single_rows<D>(k[head]), single_rows<D>(v[head]), shape.length, shape.scale},
+            single_rows<D>(out[head]),
+            single_rows<D>(grad_out[head]),
+            lse + int64_t{head.dense} * shape.length};
+  }
 };
 
 }  // namespace quest::kernels::cuda::short_sequence

@@ -6,23 +6,24 @@
 namespace quest::kernels::cuda::short_sequence {
 
 // Half the blocks keep a head's queries and output gradients in shared memory and own its keys, the other half keep
-// unit keys and values and own its queries. What a warp owns comes straight from global memory, so that shared memory
+// keys and values and own its queries. What a warp owns comes straight from global memory, so that shared memory
 // holds two tensors instead of four. No sum depends on scheduling.
 
-// Turns 16 keys in registers into key_factor k / |k|; factors become scale / |k| of both row halves.
 template <typename T, int kBlocks>
-__device__ void normalize_fragments(Fragment (&key)[kBlocks], float (&factors)[2], int first_key, const Shape& shape) {
+__device__ KeyFactors tame_fragments(Fragment (&key)[kBlocks], int first_key, const Shape& shape) {
+  KeyFactors factors;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     uint32_t words[2 * kBlocks];
 #pragma unroll
     for (int i = 0; i < 2 * kBlocks; ++i) words[i] = key[i / 2].x[half + 2 * (i % 2)];
-    const KeyScale scale = key_scale<T>(words, first_key + 8 * half + lane_row() < shape.length);
-    scale_words<T>(words, scale.power, scale.reciprocal * shape.key_factor);
+    const KeyScale scale = tame_key<T>(words, first_key + 8 * half + lane_row() < shape.length);
 #pragma unroll
     for (int i = 0; i < 2 * kBlocks; ++i) key[i / 2].x[half + 2 * (i % 2)] = words[i];
-    factors[half] = scale.reciprocal_norm() * shape.scale;
+    factors.score[half] = scale.reciprocal * shape.key_factor;
+    factors.gradient[half] = scale.reciprocal_norm() * shape.scale;
   }
+  return factors;
 }
 
 template <typename T, int D>
@@ -44,10 +45,10 @@ __device__ void own_keys(const BackwardProblem<T>& problem, HeadIndex head, cons
     KeyPass<T, RowTile<D>> pass{.shape = shape, .first_key = first_key};
     load_global_fragments(pass.key, problem.k[head], first_key, length);
     load_global_fragments(pass.value, problem.v[head], first_key, length);
-    float factors[2];
-    normalize_fragments<T>(pass.key, factors, first_key, shape);
+    pass.factors = tame_fragments<T>(pass.key, first_key, shape);
     pass.visit(queries, grads, negative_lse, negative_delta);
-    pass.store(problem.grad_k[head], problem.grad_v[head], factors);
+    pass.store(problem.grad_k[head], problem.grad_v[head]);
+    if (shape.causal) pass.mend(problem, head);
   });
 }
 
@@ -56,13 +57,15 @@ __device__ void own_queries(const BackwardProblem<T>& problem, HeadIndex head, c
   const Shape& shape = problem.shape;
   const int length = shape.length;
   const RowTile<D> keys{base};
-  const RowTile<D> values{base + round_up(length, 16) * RowTile<D>::kRowBytes};
+  const int rows = round_up(length, 16);
+  const RowTile<D> values{base + rows * RowTile<D>::kRowBytes};
+  const uint32_t key_factors = base + 2 * rows * RowTile<D>::kRowBytes;
   copy_rows_async(keys, problem.k[head], length);
   commit_copies();
   copy_rows_async(values, problem.v[head], length);
   commit_copies();
   wait_copies<1>();
-  normalize_owned_keys<T>(keys, length, shape.key_factor, kKeepNothing);
+  tame_owned_keys<T>(keys, length, shape.key_factor, key_factors, kKeepNothing);
   wait_copies<0>();
   __syncthreads();
   for_each_row_tile<16>(length, [&](int first_query) {
@@ -82,8 +85,9 @@ __device__ void own_queries(const BackwardProblem<T>& problem, HeadIndex head, c
       pass.negative_delta[half] = -quad_sum(sum);
       pass.negative_lse[half] = row < length ? -lse[row] * kLog2E : -INFINITY;
     }
-    pass.visit(keys, values);
+    pass.visit(keys, values, key_factors);
     pass.store(problem.grad_q[head]);
+    if (shape.causal) pass.mend(problem, head);
   });
 }
 

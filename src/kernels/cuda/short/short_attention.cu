@@ -56,7 +56,8 @@ template <typename T, int D>
 cudaError_t start_forward(const ForwardProblem<T>& problem, const Launch& launch) {
   constexpr Tuning kTuning = tuning(D);
   const int blocks = problem.shape.head_count();
-  const int shared = 2 * round_up(problem.shape.length, 16) * RowTile<D>::kRowBytes;
+  const int rows = round_up(problem.shape.length, 16);
+  const int shared = rows * (2 * RowTile<D>::kRowBytes + static_cast<int>(sizeof(float)));
   const int tile_rows = 16 * kTuning.row_tiles;
   const int tiles = round_up(problem.shape.length, tile_rows) / tile_rows;
   const int warps = warps_for(tiles, kTuning.forward_warps, most_blocks(blocks, shared, launch));
@@ -69,7 +70,7 @@ cudaError_t start_backward(const BackwardProblem<T>& problem, const Launch& laun
   constexpr int kWarps = tuning(D).backward_warps;
   const int heads = problem.shape.head_count();
   const int rows = round_up(problem.shape.length, 16);
-  const int whole_head = rows * (4 * RowTile<D>::kRowBytes + 3 * static_cast<int>(sizeof(float)));
+  const int whole_head = rows * (4 * RowTile<D>::kRowBytes + 4 * static_cast<int>(sizeof(float)));
   if (2 * (whole_head + kReservedBytes) <= kSharedBytes + kReservedBytes) {
     const int warps = warps_for(rows / 16, kWarps, most_blocks(heads, whole_head, launch));
     return start(head_backward<T, D, kWarps>, problem, heads, warps * 32, whole_head, launch);

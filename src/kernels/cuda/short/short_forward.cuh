@@ -8,11 +8,25 @@
 
 namespace quest::kernels::cuda::short_sequence {
 
+// What a product with a key in shared memory is still to be multiplied by: for a lane's two columns.
+struct UnitKeys {
+  __device__ float2 factors(int) const { return {1, 1}; }
+};
+
+struct GivenKeys {
+  uint32_t address;  // of scale log2(e) / |k| of every key, in shared memory
+
+  __device__ float2 factors(int first_key) const {
+    return load_shared_float2(address + (first_key + lane_column()) * 4);
+  }
+};
+
 // kRowTiles x 16 queries of one warp against all keys of a head in shared memory.
-template <typename T, typename AnyTile, int kRowTiles>
+template <typename T, typename AnyTile, int kRowTiles, typename Lengths>
 struct QueryTile {
   static constexpr int D = AnyTile::kDim;
   const Shape& shape;
+  Lengths lengths;
   AnyTile keys;
   AnyTile values;
   int first_row = 0;
@@ -34,12 +48,7 @@ struct QueryTile {
   template <bool kMasked>
   __device__ void scores_of(Accumulator (&scores)[kRowTiles][2], int first_key) const {
 #pragma unroll
-    for (int tile = 0; tile < kRowTiles; ++tile) {
-#pragma unroll
-      for (int block = 0; block < 2; ++block) {
-        scores[tile][block] = {-offset[tile].x[0], -offset[tile].x[0], -offset[tile].x[1], -offset[tile].x[1]};
-      }
-    }
+    for (int tile = 0; tile < kRowTiles; ++tile) scores[tile][0] = scores[tile][1] = {};
 #pragma unroll
     for (int depth = 0; depth < D / 16; ++depth) {
       const Fragment key = load_matrix(depth_first(keys, first_key, depth));
@@ -47,6 +56,18 @@ struct QueryTile {
       for (int tile = 0; tile < kRowTiles; ++tile) {
         multiply_add<T>(scores[tile][0], query[tile][depth], key.x[0], key.x[1]);
         multiply_add<T>(scores[tile][1], query[tile][depth], key.x[2], key.x[3]);
+      }
+    }
+#pragma unroll
+    for (int block = 0; block < 2; ++block) {
+      const float2 factors = lengths.factors(first_key + 8 * block);
+#pragma unroll
+      for (int tile = 0; tile < kRowTiles; ++tile) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& x = scores[tile][block].x[i];
+          x = fmaf(x, i % 2 == 0 ? factors.x : factors.y, -offset[tile].x[i / 2]);
+        }
       }
     }
     if constexpr (kMasked) {
@@ -107,7 +128,7 @@ __device__ inline void store_lse(float* lse, RowPair offset, RowPair total, int 
 template <typename T, typename AnyTile, int kRowTiles>
 struct QueryOutput {
   static constexpr int D = AnyTile::kDim;
-  using Queries = QueryTile<T, AnyTile, kRowTiles>;
+  using Queries = QueryTile<T, AnyTile, kRowTiles, GivenKeys>;
   Accumulator acc[kRowTiles][D / 8];
   Accumulator sums[kRowTiles];
 
@@ -159,23 +180,38 @@ struct QueryOutput {
       store_lse(lse, queries.offset[t], total(t), first_row, length);
     }
   }
+
+  // Rows beside a hidden value that is not finite.
+  __device__ void mend(const Queries& queries, const ForwardProblem<T>& problem, HeadIndex head) const {
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t) {
+      for_each_bit(rows_not_finite(acc[t]), [&](int row) {
+        const int query = queries.first_row + 16 * t + row;
+        if (query >= queries.shape.length) return;
+        const SingleRows<T> rows{single_rows<D>(problem.q[head]), single_rows<D>(problem.k[head]),
+                                 single_rows<D>(problem.v[head]), queries.shape.length, queries.shape.scale};
+        single_rows<D>(problem.out[head]).store(query, rows.output(query), 1);
+      });
+    }
+  }
 };
 
-// One block owns one head; its unit keys and values never leave shared memory.
+// One block owns one head; its keys and values never leave shared memory.
 template <typename T, int D, int kMaxWarps, int kRowTiles>
 __global__ void __launch_bounds__(kMaxWarps * 32, 1) short_forward(const __grid_constant__ ForwardProblem<T> problem) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const Shape& shape = problem.shape;
   const HeadIndex head = shape.head(blockIdx.x);
   const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  QueryTile<T, RowTile<D>, kRowTiles> queries{
-      .shape = shape, .keys = {base}, .values = {base + round_up(shape.length, 16) * RowTile<D>::kRowBytes}};
+  const int tile_bytes = round_up(shape.length, 16) * RowTile<D>::kRowBytes;
+  QueryTile<T, RowTile<D>, kRowTiles, GivenKeys> queries{
+      .shape = shape, .lengths = {base + 2 * tile_bytes}, .keys = {base}, .values = {base + tile_bytes}};
   copy_rows_async(queries.keys, problem.k[head], shape.length);
   commit_copies();
   copy_rows_async(queries.values, problem.v[head], shape.length);
   commit_copies();
   wait_copies<1>();
-  normalize_owned_keys<T>(queries.keys, shape.length, shape.key_factor, kKeepNothing);
+  tame_owned_keys<T>(queries.keys, shape.length, shape.key_factor, queries.lengths.address, kKeepNothing);
   wait_copies<0>();
   __syncthreads();
 
@@ -194,6 +230,7 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1) short_forward(const __grid_
       queries.use_largest_score();
     }
     output.store(queries, problem.out[head], problem.lse + int64_t{blockIdx.x} * shape.length);
+    if (shape.causal) output.mend(queries, problem, head);
   });
 }
 

@@ -119,7 +119,7 @@ struct WideKeyGradients {
     Fragment key[4];
 #pragma unroll
     for (int depth = 0; depth < 4; ++depth) key[depth] = load_matrix(rows_first(head.keys, first_row, depth));
-    project_off_keys<T>(key_acc, key, projection);
+    project_off_keys<T>(key_acc, key, {projection, projection});
     const uint32_t factors = head.key_factors + (first_row + lane_row()) * 4;
     const float factor[2] = {load_shared_float(factors), load_shared_float(factors + 32)};
     stage_rows<T>(head.keys, key_acc, factor, first_row);

@@ -24,7 +24,7 @@ struct WideForwardStage {
 // a valid query take part in the products and skip everything else.
 template <typename T>
 struct WideQueries {
-  QueryTile<T, WideTile, 1> tile;
+  QueryTile<T, WideTile, 1, UnitKeys> tile;
   WideTile queries;
   int group_row;
   Accumulator acc[8];
@@ -139,10 +139,13 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_forward(const __grid_con
     load_box(base + 2 * WideTile::kBytes, problem.v, 0, 0, head.head, head.batch, barrier);
   };
   const auto compute = [&](uint32_t base, HeadIndex head, HeadIndex, auto prefetch) {
-    WideQueries<T> wide{
-        .tile = {.shape = shape, .keys = {base}, .values = {base + 2 * WideTile::kBytes}, .first_row = warp_id() * 16},
-        .queries = {base + WideTile::kBytes},
-        .group_row = group * kGroupRows};
+    WideQueries<T> wide{.tile = {.shape = shape,
+                                 .lengths = {},
+                                 .keys = {base},
+                                 .values = {base + 2 * WideTile::kBytes},
+                                 .first_row = warp_id() * 16},
+                        .queries = {base + WideTile::kBytes},
+                        .group_row = group * kGroupRows};
 #pragma unroll
     for (int row = first_owned_row(); row < kWideRows; row += kWideThreads / 4) {
       if (!__any_sync(0xffffffffu, row < shape.length)) continue;
