@@ -109,14 +109,9 @@ void print_gpu_choice(const AttentionShape& shape, at::ScalarType type, const Fo
     print_line("because", "float64 is computed by the plain formula");
     return;
   }
-  const auto problem = gpu_problem(shape, type, formulation);
-  const auto print = [&](const char* pass, kernels::cuda::Pass which) {
-    const auto choice = kernels::cuda::choose_engine(problem, which, capability);
-    print_line(pass, std::string(kernels::cuda::name(choice.engine)));
-    print_line("because", std::string(choice.reason));
-  };
-  print("forward kernel", kernels::cuda::Pass::forward);
-  print("backward kernel", kernels::cuda::Pass::backward);
+  const auto choice = kernels::cuda::choose_engine(gpu_problem(shape, type, formulation), capability);
+  print_line("kernel", std::string(kernels::cuda::name(choice.engine)));
+  print_line("because", std::string(choice.reason));
 }
 
 void print_cpu_choice(const AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {

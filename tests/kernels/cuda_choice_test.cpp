@@ -29,27 +29,39 @@ AttentionProblem quest_problem(std::int64_t length, std::int64_t dim) {
   return p;
 }
 
-EngineChoice choose(const AttentionProblem& p) { return choose_engine(p, Pass::forward, kHopper); }
+EngineChoice choose(const AttentionProblem& p) { return choose_engine(p, kHopper); }
 
 TEST(CudaChoice, ShortSequencesOfPlainQuestStayInSharedMemory) {
-  for (const Pass pass : {Pass::forward, Pass::backward}) {
-    for (const std::int64_t dim : {16, 32, 64, 80, 96, 128}) {
-      EXPECT_EQ(choose_engine(quest_problem(197, dim), pass, kHopper).engine, Engine::short_sequence) << dim;
-    }
+  for (const std::int64_t dim : {16, 32, 64, 80, 96, 128}) {
+    EXPECT_EQ(choose(quest_problem(128, dim)).engine, Engine::short_sequence) << dim;
   }
   auto causal = quest_problem(256, 64);
   causal.causal = Causal::lower_right;
   EXPECT_EQ(choose(causal).engine, Engine::short_sequence);
 }
 
-TEST(CudaChoice, HeadsTooLargeForSharedMemoryGoElsewhere) {
-  EXPECT_NE(choose(quest_problem(16384, 128)).engine, Engine::short_sequence);
-  EXPECT_NE(choose(quest_problem(4096, 16)).engine, Engine::short_sequence);
+TEST(CudaChoice, HeadsTooLargeForSharedMemoryAreTiled) {
+  for (const std::int64_t dim : {16, 40, 64, 128}) {
+    EXPECT_EQ(choose(quest_problem(16384, dim)).engine, Engine::long_sequence) << dim;
+  }
+}
+
+TEST(CudaChoice, CausalHeadsStayInSharedMemoryForLonger) {
+  auto p = quest_problem(400, 64);
+  EXPECT_EQ(choose(p).engine, Engine::long_sequence);
+  p.causal = Causal::top_left;
+  EXPECT_EQ(choose(p).engine, Engine::short_sequence);
+}
+
+TEST(CudaChoice, SharedKeyHeadsAreTiled) {
+  auto p = quest_problem(197, 64);
+  p.kv_heads = 2;
+  EXPECT_EQ(choose(p).engine, Engine::long_sequence);
 }
 
 TEST(CudaChoice, OtherGpusRunTheTiledKernel) {
   for (const int capability : {80, 86, 89, 100, 120}) {
-    const EngineChoice choice = choose_engine(quest_problem(197, 64), Pass::forward, capability);
+    const EngineChoice choice = choose_engine(quest_problem(197, 64), capability);
     EXPECT_EQ(choice.engine, Engine::portable) << capability;
     EXPECT_NE(choice.reason.find("Hopper"), std::string_view::npos) << choice.reason;
   }
@@ -82,7 +94,11 @@ TEST(CudaChoice, EveryOptionLeadsToTheTiledKernelAndIsNamed) {
              }},
       Change{"nothing", [](AttentionProblem& p) { p.queries = p.keys = 0; }},
       Change{"16 bytes", [](AttentionProblem& p) { p.v.row_stride = 65; }},
-      Change{"key heads", [](AttentionProblem& p) { p.kv_heads = 2; }},
+      Change{"key heads",
+             [](AttentionProblem& p) {
+               p.queries = p.keys = 100;
+               p.kv_heads = 2;
+             }},
   };
   for (const Change& change : changes) {
     AttentionProblem p = quest_problem(197, 64);

@@ -22,7 +22,7 @@ AttentionProblem with_one_alignment(AttentionProblem p) {
 
 // The problem alone cannot tell how grad_out lies in memory, so the workspace always suffices for the tiled kernel.
 Engine backward_engine(const AttentionProblem& p, const BackwardArguments& arguments, const DeviceInfo& device) {
-  const Engine engine = choose_engine(p, Pass::backward, device.compute_capability).engine;
+  const Engine engine = choose_engine(p, device.compute_capability).engine;
   const bool aligned = short_sequence::aligned(arguments.out, p) && short_sequence::aligned(arguments.grad_out, p);
   return aligned ? engine : Engine::portable;
 }
@@ -30,13 +30,13 @@ Engine backward_engine(const AttentionProblem& p, const BackwardArguments& argum
 }  // namespace
 
 std::int64_t forward_workspace(const AttentionProblem& problem, const DeviceInfo& device) {
-  const Engine engine = choose_engine(problem, Pass::forward, device.compute_capability).engine;
+  const Engine engine = choose_engine(problem, device.compute_capability).engine;
   return engine == Engine::short_sequence ? 0 : prepare_workspace(problem);
 }
 
 cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outputs, const Launch& launch) {
   const AttentionProblem p = with_one_alignment(problem);
-  const Engine engine = choose_engine(p, Pass::forward, launch.device.compute_capability).engine;
+  const Engine engine = choose_engine(p, launch.device.compute_capability).engine;
   if (engine == Engine::short_sequence) return short_sequence::forward(p, outputs, launch);
   PreparedProblem prepared;
   if (const cudaError_t error = prepare(p, outputs.workspace, launch, prepared); error != cudaSuccess) return error;
@@ -45,7 +45,7 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
 }
 
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {
-  const Engine engine = choose_engine(problem, Pass::backward, device.compute_capability).engine;
+  const Engine engine = choose_engine(problem, device.compute_capability).engine;
   const std::int64_t tiled = portable::backward_workspace(problem, gain_gradient);
   const std::int64_t chosen = engine == Engine::long_sequence ? long_sequence::backward_workspace(problem) : 0;
   return prepare_workspace(problem) + std::max(tiled, chosen);

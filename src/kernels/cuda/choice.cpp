@@ -11,26 +11,24 @@ namespace {
 
 constexpr int kHopper = 90;
 
-// The longest sequence for which the short-sequence kernels are the fastest, as far as shared memory holds it.
+// The longest sequences for which the short-sequence kernels beat the long-sequence ones, forward and backward together
+// so that both passes round alike: measured on an H200, or as far as shared memory holds a head.
 struct ShortLimit {
   std::int64_t dim;
-  std::int64_t forward;
-  std::int64_t backward;
+  std::int64_t plain;
+  std::int64_t causal;
 };
 constexpr ShortLimit kShortLimits[] = {
-    {16, 3216, 3216}, {32, 1696, 1696}, {64, 880, 880}, {80, 704, 704}, {96, 592, 592}, {128, 432, 432},
+    {16, 3216, 3216}, {32, 1696, 1696}, {64, 320, 512}, {80, 384, 592}, {96, 256, 512}, {128, 160, 288},
 };
 
 // Which problems the long-sequence kernels serve, where the short ones do not.
 struct LongRange {
-  bool forward;
-  bool backward;
   std::int64_t least_keys;
   std::int64_t largest_dim;
   std::int64_t dim_step;
 };
-constexpr LongRange kLongRange{
-    .forward = false, .backward = false, .least_keys = 513, .largest_dim = 128, .dim_step = 8};
+constexpr LongRange kLongRange{.least_keys = 129, .largest_dim = 128, .dim_step = 8};
 
 // What keeps a problem from both Hopper families, first match first.
 struct Obstacle {
@@ -65,30 +63,29 @@ constexpr Obstacle kObstacles[] = {
      "rows do not lie at multiples of 16 bytes: the tiled kernel takes any strides"},
 };
 
-bool short_is_fastest(const AttentionProblem& p, Pass pass) {
+bool short_is_fastest(const AttentionProblem& p) {
   const auto* limit = std::ranges::find(kShortLimits, p.dim, &ShortLimit::dim);
-  return limit != std::end(kShortLimits) && p.keys <= (pass == Pass::forward ? limit->forward : limit->backward);
+  return limit != std::end(kShortLimits) && p.keys <= (p.causal == Causal::none ? limit->plain : limit->causal);
 }
 
-bool long_serves(const AttentionProblem& p, Pass pass) {
-  return (pass == Pass::forward ? kLongRange.forward : kLongRange.backward) && p.keys >= kLongRange.least_keys &&
-         p.dim <= kLongRange.largest_dim && p.dim % kLongRange.dim_step == 0;
+bool long_serves(const AttentionProblem& p) {
+  return p.keys >= kLongRange.least_keys && p.dim <= kLongRange.largest_dim && p.dim % kLongRange.dim_step == 0;
 }
 
 }  // namespace
 
-EngineChoice choose_engine(const AttentionProblem& problem, Pass pass, int compute_capability) {
+EngineChoice choose_engine(const AttentionProblem& problem, int compute_capability) {
   if (compute_capability != kHopper) {
     return {Engine::portable, "the GPU is not Hopper (compute capability 9.0): the tiled kernel runs from 8.0 on"};
   }
   const auto* obstacle =
       std::ranges::find_if(kObstacles, [&](const Obstacle& candidate) { return candidate.stands(problem); });
   if (obstacle != std::end(kObstacles)) return {Engine::portable, obstacle->reason};
-  if (short_is_fastest(problem, pass) && short_sequence::serves(problem)) {
-    return {Engine::short_sequence, "plain QUEST on Hopper, and a whole head fits into shared memory"};
+  if (short_is_fastest(problem) && short_sequence::serves(problem)) {
+    return {Engine::short_sequence, "plain QUEST on Hopper, and a whole head in shared memory is the fastest"};
   }
-  if (long_serves(problem, pass)) {
-    return {Engine::long_sequence, "plain QUEST on Hopper, and more keys than one block holds"};
+  if (long_serves(problem)) {
+    return {Engine::long_sequence, "plain QUEST on Hopper, where tiles are faster than a whole head in shared memory"};
   }
   return {Engine::portable, "no Hopper kernel for this head dimension, length and number of key heads"};
 }

@@ -19,15 +19,13 @@ enum class Engine {
   portable,        // mma.sync over tiles, every option, from Ampere on
 };
 
-enum class Pass { forward, backward };
-
 struct EngineChoice {
   Engine engine = Engine::portable;
   std::string_view reason;
 };
 
-// compute_capability is 10 · major + minor.
-[[nodiscard]] EngineChoice choose_engine(const AttentionProblem& problem, Pass pass, int compute_capability);
+// For the forward and the backward, which round alike then. compute_capability is 10 · major + minor.
+[[nodiscard]] EngineChoice choose_engine(const AttentionProblem& problem, int compute_capability);
 
 [[nodiscard]] std::string_view name(Engine engine);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Single rows of causal attention in plain float arithmetic, a warp each. Tensor cores multiply whole tiles, and a weight
-// of zero times a hidden number that is not finite is NaN: a row that came out so is computed again here, from what it
-// sees alone.
+// Single rows of causal attention in plain float arithmetic, a warp each. Tensor cores multiply whole tiles, and a
+// weight of zero times a hidden number that is not finite is NaN: a row that came out so is computed again here, from
+// what it sees alone.
 
 #include <cfloat>
 #include <cmath>
@@ -21,6 +21,13 @@ struct SingleRow {
   __device__ void add(float factor, const SingleRow& row) {
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) x[i] = fmaf(factor, row.x[i], x[i]);
+  }
+  // For the whole row, in every lane.
+  __device__ bool is_finite() const {
+    float probe = 0;
+#pragma unroll
+    for (const float value : x) probe = fmaf(value, 0, probe);
+    return __all_sync(0xffffffffu, probe == 0);
   }
   __device__ void scale(float factor) {
 #pragma unroll
@@ -69,7 +76,8 @@ struct HeadRows {
 
 template <typename T, typename Pointer>
 __device__ HeadRows<T> rows_of(const HeadMatrix<Pointer>& matrix, int batch, int head, int dim) {
-  return {static_cast<T*>(matrix.data) + batch * matrix.batch_stride + head * matrix.head_stride, matrix.row_stride, dim};
+  return {static_cast<T*>(matrix.data) + batch * matrix.batch_stride + head * matrix.head_stride, matrix.row_stride,
+          dim};
 }
 
 struct UnitKey {
@@ -184,20 +192,37 @@ __device__ inline SingleRow projected(SingleRow gradient, const UnitKey& key, fl
   return gradient;
 }
 
-// Which of a warp's sixteen rows hold something that is not finite, as bits; the same in all lanes.
+// Whether what this lane holds of a warp's rows has something that is not finite.
 template <int kBlocks>
-__device__ uint32_t rows_not_finite(const Accumulator (&rows)[kBlocks]) {
-  uint32_t found = 0;
+__device__ bool is_spoiled(const Accumulator (&rows)[kBlocks]) {
+  float probe[2] = {};  // stays zero
 #pragma unroll
+  for (const Accumulator& block : rows) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) probe[i % 2] = fmaf(block.x[i], 0, probe[i % 2]);
+  }
+  return probe[0] + probe[1] != 0;
+}
+
+// Which of a warp's sixteen rows are, as bits; the same in all lanes.
+template <int kBlocks>
+__device__ uint32_t spoiled_rows(const Accumulator (&rows)[kBlocks]) {
+  uint32_t found = 0;
+  if (!__any_sync(0xffffffffu, is_spoiled(rows))) return found;
   for (int half = 0; half < 2; ++half) {
     float probe = 0;
 #pragma unroll
     for (const Accumulator& block : rows) probe += block.x[2 * half] * 0 + block.x[2 * half + 1] * 0;
     const uint32_t lanes = __ballot_sync(0xffffffffu, probe != 0);
-#pragma unroll
     for (int row = 0; row < 8; ++row) found |= (lanes >> 4 * row & 15) != 0 ? 1u << (8 * half + row) : 0;
   }
   return found;
+}
+
+// Calls visit(row) for every set bit.
+template <typename Visit>
+__device__ void for_each_bit(uint32_t bits, Visit visit) {
+  for (; bits != 0; bits &= bits - 1) visit(__ffs(bits) - 1);
 }
 
 // What the backward of a causal problem was given, for all heads.
@@ -226,11 +251,5 @@ struct CausalGradients {
             lse + (std::int64_t{batch} * heads + head) * queries};
   }
 };
-
-// Calls visit(row) for every set bit.
-template <typename Visit>
-__device__ void for_each_bit(uint32_t bits, Visit visit) {
-  for (; bits != 0; bits &= bits - 1) visit(__ffs(bits) - 1);
-}
 
 }  // namespace quest::kernels::cuda

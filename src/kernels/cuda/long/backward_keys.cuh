@@ -307,13 +307,14 @@ struct KeyOwner {
 
   // Rows of keys that a query without finite numbers does not see.
   __device__ void mend() const {
-    const uint32_t found = rows_not_finite(grad_k) | rows_not_finite(grad_v);
-    if (!meet_any(2 + group(), 128, found != 0)) return;
+    if (!meet_any(2 + group(), 128, is_spoiled(grad_k) || is_spoiled(grad_v))) return;
     wait_stores();
     meet(2 + group(), 128);
-    for_each_bit(found, [&](int row) {
-      const int key = block.tile * Tile::kKeys + warp_key() + row;
-      if (key >= p.keys) return;
+    const auto grad_k_rows = rows_of<T>(p.key_gradients, block.batch, block.key_head, p.given.dim);
+    const auto grad_v_rows = rows_of<T>(p.value_gradients, block.batch, block.key_head, p.given.value_dim);
+    const int first_key = block.tile * Tile::kKeys + warp_key();
+    for (int key = first_key; key < min(first_key + 16, p.keys); ++key) {
+      if (grad_k_rows[key].is_finite() && grad_v_rows[key].is_finite()) continue;
       SingleRow key_sum;
       SingleRow value_sum;
       for (int i = 0; i < p.heads_per_key_head; ++i) {
@@ -326,9 +327,9 @@ struct KeyOwner {
             p.key_reciprocals[(int64_t{block.batch} * p.key_heads + block.key_head) * p.keys + key];
         key_sum = projected(key_sum, UnitKey(keys[key]), reciprocal, p.scale);
       }
-      rows_of<T>(p.key_gradients, block.batch, block.key_head, p.given.dim).store(key, key_sum, 1);
-      rows_of<T>(p.value_gradients, block.batch, block.key_head, p.given.value_dim).store(key, value_sum, 1);
-    });
+      grad_k_rows.store(key, key_sum, 1);
+      grad_v_rows.store(key, value_sum, 1);
+    }
   }
 };
 

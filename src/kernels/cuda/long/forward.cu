@@ -134,8 +134,9 @@ struct Consumer {
   Position at;
   Ring<Shape::kQueryStages> query;
 
-  int first_row;  // of the warpgroup
-  int tiles;      // of keys it sees, taken from the last to the first
+  bool spoiled = false;  // a row of this thread's so far
+  int first_row;         // of the warpgroup
+  int tiles;             // of keys it sees, taken from the last to the first
 
   __device__ int row() const { return first_row + warp_id() % 4 * 16 + lane_row(); }
 
@@ -345,25 +346,25 @@ struct Consumer {
     return bounds.x[0] <= task.limit && bounds.x[1] <= task.limit;
   }
 
-  // Rows beside a hidden value that is not finite.
-  __device__ void mend(const RowBlock& rows, const Rows& out) const {
-    for_each_bit(rows_not_finite(out), [&](int row) {
-      const int query = first_row + warp_id() % 4 * 16 + row;
-      if (query >= task.queries) return;
-      const int key_head = rows.head / task.heads_per_key_head;
-      const SingleRows<T> single{rows_of<const T>(task.q, rows.batch, rows.head, task.dim),
-                                 rows_of<const T>(task.k, rows.batch, key_head, task.dim),
-                                 rows_of<const T>(task.v, rows.batch, key_head, task.value_dim), task.keys, task.scale};
-      const Output to{task.out, task.out_batch_stride, task.out_head_stride, task.out_row_stride};
-      rows_of<T>(to, rows.batch, rows.head, task.value_dim).store(query, single.output(query), 1);
-    });
+  // Rows beside a hidden value that is not finite, when all are stored: in the loop this would cost registers.
+  __device__ void mend(const RowBlock& rows) const {
+    const int key_head = rows.head / task.heads_per_key_head;
+    const SingleRows<T> single{rows_of<const T>(task.q, rows.batch, rows.head, task.dim),
+                               rows_of<const T>(task.k, rows.batch, key_head, task.dim),
+                               rows_of<const T>(task.v, rows.batch, key_head, task.value_dim), task.keys, task.scale};
+    const Output to{task.out, task.out_batch_stride, task.out_head_stride, task.out_row_stride};
+    const auto out = rows_of<T>(to, rows.batch, rows.head, task.value_dim);
+    const int first = rows.first_row + 64 * group + warp_id() % 4 * 16;
+    for (int row = first; row < min(first + 16, task.queries); ++row) {
+      if (!out[row].is_finite()) out.store(row, single.output(row), 1);
+    }
   }
 
-  __device__ void finish(const RowBlock& rows, const Rows& out, const RowPair& sums, const RowPair& offsets) const {
+  __device__ void finish(const RowBlock& rows, const Rows& out, const RowPair& sums, const RowPair& offsets) {
     store_rows(out, sums,
                static_cast<T*>(task.out) + rows.batch * task.out_batch_stride + rows.head * task.out_head_stride,
                task.out_row_stride, row(), task.queries, task.value_dim);
-    if (task.causal) mend(rows, out);
+    if (task.causal) spoiled |= is_spoiled(out);
     if (lane_id() % 4 != 0) return;
     float* lse = task.lse + (static_cast<std::int64_t>(rows.batch) * task.heads + rows.head) * task.queries;
 #pragma unroll
@@ -412,6 +413,9 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     Consumer<Shape> consumer{shared, task, group};
     if (group == Shape::kGroups - 1) consumer.pass_turn();
     for_each_row_block<Shape::kQueries>(task, [&](const RowBlock& rows) { consumer.take(rows); });
+    if (!__any_sync(0xffffffffu, consumer.spoiled)) return;
+    __syncwarp();
+    for_each_row_block<Shape::kQueries>(task, [&](const RowBlock& rows) { consumer.mend(rows); });
   }
 }
 

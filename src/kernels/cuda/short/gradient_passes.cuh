@@ -121,7 +121,7 @@ struct KeyPass {
 
   // Rows of keys that a query without finite numbers does not see.
   __device__ void mend(const BackwardProblem<T>& problem, HeadIndex head) const {
-    for_each_bit(rows_not_finite(key_acc) | rows_not_finite(value_acc), [&](int row) {
+    for_each_bit(spoiled_rows(key_acc) | spoiled_rows(value_acc), [&](int row) {
       const int index = first_key + row;
       if (index >= shape.length) return;
       const auto gradients = problem.template single_gradients<D>(head);
@@ -187,7 +187,7 @@ struct QueryPass {
 
   // Rows of queries that do not see a key or value without finite numbers.
   __device__ void mend(const BackwardProblem<T>& problem, HeadIndex head) const {
-    for_each_bit(rows_not_finite(acc), [&](int row) {
+    for_each_bit(spoiled_rows(acc), [&](int row) {
       const int index = first_query + row;
       if (index >= shape.length) return;
       single_rows<D>(problem.grad_q[head])

@@ -185,7 +185,7 @@ struct QueryOutput {
   __device__ void mend(const Queries& queries, const ForwardProblem<T>& problem, HeadIndex head) const {
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t) {
-      for_each_bit(rows_not_finite(acc[t]), [&](int row) {
+      for_each_bit(spoiled_rows(acc[t]), [&](int row) {
         const int query = queries.first_row + 16 * t + row;
         if (query >= queries.shape.length) return;
         const SingleRows<T> rows{single_rows<D>(problem.q[head]), single_rows<D>(problem.k[head]),
