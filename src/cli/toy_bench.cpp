@@ -1,14 +1,10 @@
-// `quest bench toy`: trainings per second of the sweep engine beside a LibTorch loop of the same training.
-
-#include <torch/torch.h>
+// `quest bench toy`: trainings per second of the sweep engine beside a Python loop of the same training.
 
 #include <CLI/App.hpp>
-#include <atomic>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/measure.h"
@@ -16,13 +12,12 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/toy_options.h"
+#include "cli/toy_python_loop.h"
 #include "cli/usage_error.h"
 #include "cli/versions.h"
 #include "experiments/toy_run.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/sweep/lane_models.h"
-#include "kernels/sweep/parameters.h"
-#include "tests/testing/toy_reference.h"
 
 namespace quest::cli {
 namespace {
@@ -31,6 +26,7 @@ using experiments::ToySettings;
 
 struct ToyBench {
   ToyOptions options;
+  std::string python = default_python();
   double seconds = 5.0;
   std::string json_path;
 };
@@ -38,7 +34,7 @@ struct ToyBench {
 struct ToySpeed {
   std::string formulation;
   double ours = 0.0;  // trainings per second
-  double torch = 0.0;
+  PythonRate python;
 };
 
 // A full vector per thread, from the first epoch to the last record.
@@ -54,64 +50,32 @@ double engine_speed(ToySettings settings, int threads) {
   return static_cast<double>(trainings.size()) / (steady_seconds() - start);
 }
 
-// Steps of one training in a loop until told to stop; no evaluation and no records, which the engine's time includes.
-std::int64_t torch_steps(const ToySettings& settings, const std::atomic<bool>& stop) {
-  namespace sweep = kernels::sweep;
-  at::set_num_threads(1);
-  const auto model = experiments::toy_model(formulation_from_name(settings.formulations.front()), settings.wiring,
-                                            settings.sizes.tokens);
-  const auto data =
-      testing::tensors_of(sweep::draw_realization(settings.sizes, settings.seed, 0).training, torch::kFloat32);
-  const testing::ToyReference reference(model, sweep::initial_parameters(model.tokens, settings.seed, 0),
-                                        torch::kFloat32);
-  torch::optim::AdamW optimizer(reference.parameters(), torch::optim::AdamWOptions(0.0025).weight_decay(0.02));
-  std::int64_t steps = 0;
-  while (!stop) {
-    const auto order = torch::randperm(settings.sizes.training_samples);
-    for (const auto& batch : order.split(settings.batch)) {
-      if (stop) break;
-      optimizer.zero_grad();
-      const auto logits = reference.logits(data.inputs.index_select(0, batch));
-      torch::nn::functional::cross_entropy(logits, data.labels.index_select(0, batch)).backward();
-      optimizer.step();
-      ++steps;
-    }
-  }
-  return steps;
-}
-
-// As many loops as threads, each on one thread of its own.
-double torch_speed(const ToySettings& settings, int threads, double seconds) {
-  std::atomic<bool> stop = false;
-  std::atomic<std::int64_t> steps = 0;
-  const double start = steady_seconds();
-  {
-    std::vector<std::jthread> loops;
-    loops.reserve(static_cast<std::size_t>(threads));
-    for (int i = 0; i < threads; ++i) loops.emplace_back([&] { steps += torch_steps(settings, stop); });
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    stop = true;
-  }
-  const int batches = (settings.sizes.training_samples + settings.batch - 1) / settings.batch;
-  return static_cast<double>(steps) / (static_cast<double>(batches) * settings.epochs) / (steady_seconds() - start);
-}
-
 std::string bench_table_of(const std::vector<ToySpeed>& speeds, int threads) {
   Table table(
-      {{"formulation", Align::left}, {"ours per s"}, {"torch per s"}, {"ours s/core"}, {"torch s/core"}, {"ratio"}});
-  for (const auto& speed : speeds) {
-    table.add_row({speed.formulation, three_digits(speed.ours), three_digits(speed.torch),
-                   three_digits(threads / speed.ours), three_digits(threads / speed.torch),
-                   fixed(speed.ours / speed.torch, 0) + "x"});
+      {{"formulation", Align::left}, {"ours per s"}, {"python per s"}, {"ours s/core"}, {"python s/core"}, {"ratio"}});
+  std::string why_not;
+  for (const auto& [formulation, ours, python] : speeds) {
+    const bool measured = python.per_second.has_value();
+    const double rate = python.per_second.value_or(0.0);
+    table.add_row({formulation, three_digits(ours), measured ? three_digits(rate) : "-", three_digits(threads / ours),
+                   measured ? three_digits(threads / rate) : "-", measured ? fixed(ours / rate, 0) + "x" : "-"});
+    if (!measured) why_not = python.why_not;
   }
-  return table.render(TableStyle::text);
+  auto text = table.render(TableStyle::text);
+  if (!why_not.empty()) text += "\nNo figure of the Python loop: " + why_not + "\n";
+  return text;
 }
 
 void write_json(const std::string& path, const std::vector<ToySpeed>& speeds) {
   auto array = nlohmann::ordered_json::array();
-  for (const auto& speed : speeds) {
-    array.push_back(
-        {{"formulation", speed.formulation}, {"ours_per_second", speed.ours}, {"torch_per_second", speed.torch}});
+  for (const auto& [formulation, ours, python] : speeds) {
+    nlohmann::ordered_json row = {{"formulation", formulation}, {"ours_per_second", ours}};
+    if (python.per_second) {
+      row["python_per_second"] = *python.per_second;
+    } else {
+      row["python_missing"] = python.why_not;
+    }
+    array.push_back(std::move(row));
   }
   std::ofstream file(path, std::ios::trunc);
   file << array.dump(2) << "\n" << std::flush;
@@ -125,7 +89,7 @@ void run_toy_bench(const ToyBench& bench) {
             << ", " << threads << (threads == 1 ? " thread" : " threads") << "; wiring "
             << experiments::wiring_name(settings.wiring) << ", " << settings.sizes.training_samples << " samples, "
             << settings.epochs << " epochs\n"
-            << "torch: one LibTorch loop per thread, steps of " << fixed(bench.seconds, 0)
+            << "python: a PyTorch loop in one process per thread, steps of " << fixed(bench.seconds, 0)
             << " seconds extrapolated to a training, without evaluation\n\n"
             << std::flush;
   std::vector<ToySpeed> speeds;
@@ -135,7 +99,8 @@ void run_toy_bench(const ToyBench& bench) {
     one.formulations = {formulation};
     progress.update(static_cast<double>(speeds.size()) / static_cast<double>(settings.formulations.size()),
                     formulation);
-    speeds.push_back({formulation, engine_speed(one, threads), torch_speed(one, threads, bench.seconds)});
+    const auto ours = engine_speed(one, threads);
+    speeds.push_back({formulation, ours, python_rate(bench.python, one, threads, bench.seconds)});
   }
   progress.clear();
   std::cout << bench_table_of(speeds, threads);
@@ -146,16 +111,19 @@ void run_toy_bench(const ToyBench& bench) {
 
 void add_toy_bench_command(CLI::App& program) {
   auto* command = program.get_subcommand("bench")->add_subcommand(
-      "toy", "Trainings per second of the spurious-attention experiment beside a LibTorch loop");
+      "toy", "Trainings per second of the spurious-attention experiment beside a Python loop");
   const auto bench = std::make_shared<ToyBench>();
   command->add_option("--formulations", bench->options.settings.formulations, "Which attention to train with")
       ->capture_default_str()
       ->delimiter(',')
       ->type_name("NAME,...");
   add_toy_model_options(*command, bench->options);
-  command->add_option("--seconds", bench->seconds, "Time for each LibTorch measurement")
+  command->add_option("--seconds", bench->seconds, "Time for each measurement of the Python loop")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--python", bench->python, "Python with torch that runs the loop")
+      ->capture_default_str()
+      ->type_name("PATH");
   command->add_option("--json", bench->json_path, "Write the rates to this file")->type_name("FILE");
   command->callback([bench] { run_toy_bench(*bench); });
 }

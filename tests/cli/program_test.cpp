@@ -139,10 +139,25 @@ TEST_F(ToyProgram, SaysHowToResumeWhenInterrupted) {
   expect_contains(outcome, "0 of 40 trainings are finished and kept in " + folder_.string());
 }
 
+constexpr const char* kShortBench = "bench toy --formulations qknorm --samples 40 --epochs 1 --threads 1 --seconds 0.1";
+
 TEST_F(ToyProgram, BenchPrintsBothRates) {
-  const auto outcome = run_quest("bench toy --formulations quest --samples 40 --epochs 1 --threads 1 --seconds 0.1");
+  const auto json_path = folder_.string() + ".json";
+  const auto outcome = run_quest(std::string(kShortBench) + " --json " + json_path);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"ours per s", "torch per s", "ratio"}) expect_contains(outcome, text);
+  for (const char* text : {"ours per s", "python per s", "ratio"}) expect_contains(outcome, text);
+  const auto json = nlohmann::json::parse(std::ifstream(json_path));
+  std::filesystem::remove(json_path);
+  EXPECT_GT(json[0]["ours_per_second"], 0.0);
+  EXPECT_GT(json[0]["python_per_second"], 0.0) << outcome.output;
+}
+
+TEST_F(ToyProgram, BenchSaysWhyThereIsNoPythonLoop) {
+  const auto outcome = run_quest(std::string(kShortBench) + " --python /no/such/python");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* text : {"No figure of the Python loop", "/no/such/python", "not found", "--python"}) {
+    expect_contains(outcome, text);
+  }
 }
 
 }  // namespace
