@@ -47,11 +47,16 @@ ToyReference::ToyReference(const kernels::sweep::Model& model, std::span<const f
   log_gain_ = next({1});
 }
 
-at::Tensor ToyReference::attention(const at::Tensor& source) const {
+at::Tensor ToyReference::Layer::linear(const at::Tensor& x) const { return F::linear(x, weight, bias); }
+
+at::Tensor ToyReference::Layer::norm(const at::Tensor& x) const { return torch::layer_norm(x, {kWidth}, weight, bias); }
+
+at::Tensor ToyReference::with_cls(const at::Tensor& inputs) const {
+  return torch::cat({cls_.expand({inputs.size(0), 1, kWidth}), inputs}, 1) + positions_;
+}
+
+at::Tensor ToyReference::probabilities(at::Tensor q, at::Tensor k) const {
   const auto unit = F::NormalizeFuncOptions().dim(-1);
-  auto q = F::linear(source, query_.weight, query_.bias);
-  auto k = F::linear(source, key_.weight, key_.bias);
-  const auto v = F::linear(source, value_.weight, value_.bias);
   if (model_.normalize_q) q = F::normalize(q, unit);
   if (model_.normalize_k) k = F::normalize(k, unit);
   if (model_.gain == Gain::per_dim) {
@@ -59,28 +64,36 @@ at::Tensor ToyReference::attention(const at::Tensor& source) const {
     k = k * key_gain_;
   }
   if (model_.gain == Gain::logarithm) q = q * log_gain_.clamp_max(std::log(kernels::sweep::kMostGain)).exp();
-  return torch::matmul(torch::softmax(torch::matmul(q, k.transpose(1, 2)) * model_.scale, -1), v);
+  return torch::softmax(torch::matmul(q, k.transpose(1, 2)) * model_.scale, -1);
+}
+
+at::Tensor ToyReference::attention(const at::Tensor& source) const {
+  return torch::matmul(probabilities(query_.linear(source), key_.linear(source)), value_.linear(source));
 }
 
 at::Tensor ToyReference::logits(const at::Tensor& inputs) const {
-  const auto normed = [](const at::Tensor& x, const Layer& norm) {
-    return torch::layer_norm(x, {kWidth}, norm.weight, norm.bias);
-  };
-  const auto mlp = [this](const at::Tensor& x) {
-    return F::linear(torch::gelu(F::linear(x, hidden_.weight, hidden_.bias)), output_.weight, output_.bias);
-  };
-  const auto x = torch::cat({cls_.expand({inputs.size(0), 1, kWidth}), inputs}, 1) + positions_;
-  const auto x_normed = normed(x, norm1_);
+  const auto mlp = [this](const at::Tensor& x) { return output_.linear(torch::gelu(hidden_.linear(x))); };
+  const auto x = with_cls(inputs);
+  const auto x_normed = norm1_.norm(x);
   at::Tensor y;
   if (model_.wiring == Wiring::algorithm) {
     y = x_normed + attention(x);
-    y = x + normed(y, norm2_);
+    y = x + norm2_.norm(y);
     y = x + mlp(y);
   } else {
     y = x + attention(x_normed);
-    y = y + mlp(normed(y, norm2_));
+    y = y + mlp(norm2_.norm(y));
   }
-  return F::linear(y.select(1, 0), classifier_.weight, classifier_.bias);
+  return classifier_.linear(y.select(1, 0));
+}
+
+ToyReference::Attended ToyReference::attended(const at::Tensor& inputs) const {
+  const auto x = with_cls(inputs);
+  const auto source = model_.wiring == Wiring::algorithm ? x : norm1_.norm(x);
+  const auto q = query_.linear(source.narrow(1, 0, 1));
+  const auto k = key_.linear(source);
+  const auto p = probabilities(q, k).select(1, 0);
+  return {.query_norm = q.select(1, 0).norm(2, -1), .key_norms = k.norm(2, -1), .entropy = -torch::xlogy(p, p).sum(-1)};
 }
 
 at::Tensor ToyReference::flat_parameters() const {

@@ -1,7 +1,7 @@
 #pragma once
 
 // One model of the spurious-attention task in plain LibTorch: every token goes through the whole block, autograd does
-// the rest. The oracle of the sweep engine, and what its speed is measured beside.
+// the rest. The oracle of the sweep engine.
 
 #include <ATen/core/Tensor.h>
 
@@ -21,6 +21,14 @@ class ToyReference {
   // inputs [batch, tokens, width] -> [batch, classes]
   [[nodiscard]] at::Tensor logits(const at::Tensor& inputs) const;
 
+  // The attention of CLS; norms before any normalisation.
+  struct Attended {
+    at::Tensor query_norm;  // [batch]
+    at::Tensor key_norms;   // [batch, tokens + 1], CLS first
+    at::Tensor entropy;     // [batch]
+  };
+  [[nodiscard]] Attended attended(const at::Tensor& inputs) const;
+
   [[nodiscard]] const std::vector<at::Tensor>& parameters() const { return parameters_; }
   // One after the other, in the order of the layout; zeros where there is no gradient.
   [[nodiscard]] at::Tensor flat_parameters() const;
@@ -30,9 +38,14 @@ class ToyReference {
   struct Layer {
     at::Tensor weight;
     at::Tensor bias;
+
+    [[nodiscard]] at::Tensor linear(const at::Tensor& x) const;
+    [[nodiscard]] at::Tensor norm(const at::Tensor& x) const;
   };
 
   at::Tensor next_parameter(std::span<const float>& values, at::IntArrayRef shape, at::ScalarType dtype);
+  [[nodiscard]] at::Tensor with_cls(const at::Tensor& inputs) const;
+  [[nodiscard]] at::Tensor probabilities(at::Tensor q, at::Tensor k) const;
   [[nodiscard]] at::Tensor attention(const at::Tensor& source) const;
 
   kernels::sweep::Model model_;
