@@ -5,10 +5,8 @@
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <stdexcept>
 
 #include "cli/attention_contest.h"
 #include "cli/bench_report.h"
@@ -16,6 +14,7 @@
 #include "cli/device_clock.h"
 #include "cli/dtype_option.h"
 #include "cli/formulation_option.h"
+#include "cli/json_file.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/usage_error.h"
@@ -48,19 +47,6 @@ std::vector<AttentionShape> requested_shapes(const BenchOptions& options) {
     shapes.push_back(std::move(shape));
   }
   return select_shapes(shapes, options.only);
-}
-
-// Minutes of measuring must not end in a message that the file cannot be written.
-void require_writable(const std::string& path) {
-  if (!path.empty() && !std::ofstream(path, std::ios::app)) {
-    throw UsageError("--json: the file \"" + path + "\" cannot be written; choose a path in a folder that exists");
-  }
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::trunc);
-  file << text << std::flush;
-  if (!file) throw std::runtime_error("writing \"" + path + "\" failed; is the disk full?");
 }
 
 std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, const ContestOptions& contest_options,
@@ -106,7 +92,7 @@ void run_attention_bench(const BenchOptions& options) {
     std::cout << bench_table(rows, style);
   }
   if (const auto warning = noise_warning(rows); !warning.empty()) std::cerr << "\n" << warning << "\n";
-  if (!options.json_path.empty()) write_file(options.json_path, bench_json(rows));
+  write_json_file(options.json_path, bench_json(rows));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // `quest toy`: the spurious-attention experiment.
 
 #include <CLI/App.hpp>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/json_file.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -92,10 +92,7 @@ void train(ToyFolder& folder, const ToySettings& settings, int threads) {
 
 void run_toy(const ToyCommand& command) {
   const auto settings = resolved_settings(command.options);
-  if (!command.json_path.empty() && !std::ofstream(command.json_path, std::ios::app)) {
-    throw UsageError("--json: the file \"" + command.json_path +
-                     "\" cannot be written; choose a path in a folder that exists");
-  }
+  require_writable(command.json_path);
   ToyFolder folder(command.folder, settings, "quest " + quest_version());
   print_task(settings, experiments::trainings_of(settings).size());
   if (const auto kept = folder.results().size(); kept > 0) {
@@ -112,11 +109,7 @@ void run_toy(const ToyCommand& command) {
   const auto page = folder.path() / "report.html";
   report::write_page(report::toy_report(runs), page);
   std::cout << "The report, for a browser: " << page.string() << "\n";
-  if (!command.json_path.empty()) {
-    std::ofstream file(command.json_path, std::ios::trunc);
-    file << toy_json(settings, summaries) << std::flush;
-    if (!file) throw std::runtime_error("writing \"" + command.json_path + "\" failed; is the disk full?");
-  }
+  write_json_file(command.json_path, toy_json(settings, summaries));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // `quest bench toy`: trainings per second of the sweep engine beside a Python loop of the same training.
 
 #include <CLI/App.hpp>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/json_file.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -66,7 +66,7 @@ std::string bench_table_of(const std::vector<ToySpeed>& speeds, int threads) {
   return text;
 }
 
-void write_json(const std::string& path, const std::vector<ToySpeed>& speeds) {
+std::string bench_json_of(const std::vector<ToySpeed>& speeds) {
   auto array = nlohmann::ordered_json::array();
   for (const auto& [formulation, ours, python] : speeds) {
     nlohmann::ordered_json row = {{"formulation", formulation}, {"ours_per_second", ours}};
@@ -77,14 +77,13 @@ void write_json(const std::string& path, const std::vector<ToySpeed>& speeds) {
     }
     array.push_back(std::move(row));
   }
-  std::ofstream file(path, std::ios::trunc);
-  file << array.dump(2) << "\n" << std::flush;
-  if (!file) throw std::runtime_error("writing \"" + path + "\" failed; is the folder there and the disk not full?");
+  return array.dump(2) + "\n";
 }
 
 void run_toy_bench(const ToyBench& bench) {
   const auto settings = resolved_settings(bench.options);
   const int threads = bench.options.threads;
+  require_writable(bench.json_path);
   std::cout << "quest " << quest_version() << ", torch " << torch_version() << ", " << kernels::cpu::instruction_set()
             << ", " << threads << (threads == 1 ? " thread" : " threads") << "; wiring "
             << experiments::wiring_name(settings.wiring) << ", " << settings.sizes.training_samples << " samples, "
@@ -104,7 +103,7 @@ void run_toy_bench(const ToyBench& bench) {
   }
   progress.clear();
   std::cout << bench_table_of(speeds, threads);
-  if (!bench.json_path.empty()) write_json(bench.json_path, speeds);
+  write_json_file(bench.json_path, bench_json_of(speeds));
 }
 
 }  // namespace

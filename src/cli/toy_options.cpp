@@ -1,6 +1,8 @@
 #include "cli/toy_options.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <thread>
 
@@ -23,7 +25,9 @@ void add_toy_model_options(CLI::App& command, ToyOptions& options) {
       ->capture_default_str();
   command.add_option("--epochs", settings.epochs, "Epochs of a training")->capture_default_str();
   command.add_option("--batch", settings.batch, "Samples of a batch")->capture_default_str();
-  command.add_option("--seed", settings.seed, "Names data, batch orders and initialisations")->capture_default_str();
+  command.add_option("--seed", settings.seed, "Names data, batch orders and initialisations")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   command.add_option("--threads", options.threads, "Threads; the results do not depend on them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));

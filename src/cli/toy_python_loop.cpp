@@ -57,10 +57,11 @@ std::string default_python() { return QUEST_PYTHON; }
 
 PythonRate python_rate(const std::string& python, const experiments::ToySettings& settings, int processes,
                        double seconds) {
-  const auto [succeeded, line] =
-      answer_of(shell_word(python) + " -c " + shell_word(kToyLoop) + " " + shell_word(loop_settings(settings, processes, seconds)));
+  const auto [succeeded, line] = answer_of(shell_word(python) + " -c " + shell_word(kToyLoop) + " " +
+                                           shell_word(loop_settings(settings, processes, seconds)));
   if (succeeded) return {.per_second = std::stod(line)};
-  return {.why_not = "\"" + python + "\" said: " + line + "; name a Python that has torch with --python"};
+  return {.why_not = "\"" + python + "\" said: " + (line.empty() ? "nothing" : line) +
+                     "; name a Python that has torch with --python"};
 }
 
 }  // namespace quest::cli

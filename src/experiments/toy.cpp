@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -27,11 +28,17 @@ void expect_range(const std::string& setting, int value, int least, int most) {
          "a number from " + std::to_string(least) + " to " + std::to_string(most), std::to_string(value));
 }
 
+std::string text_of(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
 void expect_values(const std::string& setting, const std::vector<double>& values, double most) {
   expect(!values.empty(), setting, "at least one value", "none");
   for (const double value : values) {
-    expect(value >= 0.0 && value <= most, setting, "values from 0 to " + std::to_string(most), std::to_string(value));
-    expect(std::ranges::count(values, value) == 1, setting, "different values", std::to_string(value) + " twice");
+    expect(value >= 0.0 && value <= most, setting, "values from 0 to " + text_of(most), text_of(value));
+    expect(std::ranges::count(values, value) == 1, setting, "different values", text_of(value) + " twice");
   }
 }
 

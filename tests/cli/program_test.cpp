@@ -53,6 +53,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCall{"toy --formulations quest,qest", "expected one of standard"},
         BadCall{"toy --formulations elliptical", "estimated from data"}, BadCall{"toy --threads 0", "--threads"},
         BadCall{"toy --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
+        BadCall{"toy --seed -1", "Value -1 not in range 0 to"},
+        BadCall{"toy --learning-rates -1", "expected values from 0 to 10, got -1"},
+        BadCall{"bench toy --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
         BadCall{"bench toy --samples 0", "samples: expected"}, BadCall{"info --shape 1,2,3", "3 of the four sizes"},
         BadCall{"info --formulation qest", "elliptical_quest"},
         BadCall{"info --shape 1,2,3,4 --dtype int8", "--dtype"}));

@@ -1,5 +1,5 @@
-// Whole trainings of the sweep engine beside the same trainings in plain LibTorch: same weights to start from, same data,
-// same order of batches. Rounding drives single trainings apart, so outcomes are compared as rates.
+// Whole trainings of the sweep engine beside the same trainings in plain LibTorch: same weights to start from, same
+// data, same order of batches. Rounding drives single trainings apart, so outcomes are compared as rates.
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -81,16 +81,14 @@ void look_at(const ToyReference& reference, const sweep::TaskData& data, const a
 ToyResult libtorch_result(const ToySettings& settings, const ToyTraining& training, at::ScalarType dtype) {
   const auto drawn = sweep::draw_realization(settings.sizes, settings.seed, training.realization);
   const auto data = tensors_of(drawn.training, dtype);
-  const ToyReference reference(
-      model_of(settings, training),
-      sweep::initial_parameters(settings.sizes.tokens, settings.seed, training.initialization), dtype);
-  torch::optim::AdamW optimizer(
-      reference.parameters(),
-      torch::optim::AdamWOptions(training.learning_rate).weight_decay(training.weight_decay));
+  const ToyReference reference(model_of(settings, training),
+                               sweep::initial_parameters(settings.sizes.tokens, settings.seed, training.initialization),
+                               dtype);
+  torch::optim::AdamW optimizer(reference.parameters(),
+                                torch::optim::AdamWOptions(training.learning_rate).weight_decay(training.weight_decay));
   ToyResult result{.training = training};
   for (int epoch = 0; epoch < settings.epochs; ++epoch) {
-    const auto order =
-        sweep::batch_order(settings.sizes.training_samples, settings.seed, training.realization, epoch);
+    const auto order = sweep::batch_order(settings.sizes.training_samples, settings.seed, training.realization, epoch);
     double loss_sum = 0.0;
     for (const auto& batch :
          torch::tensor(std::vector<std::int64_t>(order.begin(), order.end())).split(settings.batch)) {
@@ -192,8 +190,8 @@ TEST(ToyTraining, DISABLED_SucceedsAsOftenAsAPlainLoopIn150Trainings) {
     std::cout << formulation << ": success rate ours " << success_rate(ours, formulation) << ", LibTorch "
               << success_rate(plain, formulation) << "\n";
   }
-  std::cout << "all: ours " << success_rate(ours) << ", LibTorch " << success_rate(plain) << "; same outcome in " << same
-            << " of 150\n";
+  std::cout << "all: ours " << success_rate(ours) << ", LibTorch " << success_rate(plain) << "; same outcome in "
+            << same << " of 150\n";
   EXPECT_NEAR(success_rate(ours), success_rate(plain), 0.03);
 }
 
