@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/cpu/sweep/train.h"
 #include "kernels/sweep/model.h"
 #include "kernels/sweep/task_data.h"
+#include "kernels/sweep/training.h"
 #include "quest/formulation.h"
 
 namespace quest::experiments {
@@ -66,7 +66,7 @@ inline constexpr std::array kOutcomes = {Outcome::correct, Outcome::biased, Outc
 
 struct ToyResult {
   ToyTraining training;
-  kernels::cpu::SweepResult figures;
+  kernels::sweep::SweepResult figures;
 
   [[nodiscard]] Outcome outcome() const { return outcome_of(figures.train_accuracy, figures.test_accuracy); }
 };

@@ -23,7 +23,7 @@ namespace quest::experiments {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using kernels::cpu::EpochRecord;
+using kernels::sweep::EpochRecord;
 
 constexpr std::array<std::pair<const char*, float EpochRecord::*>, 8> kSeries = {{
     {"loss", &EpochRecord::loss},

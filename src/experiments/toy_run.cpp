@@ -73,7 +73,7 @@ class Sweep {
 
   void train(Group group) {
     const ToyTraining& first = group.front();
-    std::vector<kernels::cpu::SweepJob> jobs;
+    std::vector<sweep::SweepJob> jobs;
     for (const ToyTraining& training : group) {
       jobs.push_back({.learning_rate = training.learning_rate,
                       .weight_decay = training.weight_decay,

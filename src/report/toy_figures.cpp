@@ -16,8 +16,8 @@ namespace {
 using experiments::Outcome;
 using experiments::ToyResult;
 using experiments::ToyRun;
-using kernels::cpu::EpochRecord;
-using kernels::cpu::SweepResult;
+using kernels::sweep::EpochRecord;
+using kernels::sweep::SweepResult;
 
 constexpr int kBins = 20;
 constexpr int kShortDecimals = 6;  // enough for a learning rate

@@ -18,7 +18,7 @@ namespace {
 using experiments::ToyResult;
 using experiments::ToyTraining;
 
-kernels::cpu::EpochRecord record(int epoch, bool correct, float accuracy) {
+kernels::sweep::EpochRecord record(int epoch, bool correct, float accuracy) {
   const auto time = static_cast<float>(epoch) + 1.0F;
   return {.loss = 2.3F / time,
           .train_accuracy = accuracy,

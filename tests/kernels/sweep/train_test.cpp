@@ -12,6 +12,11 @@
 namespace quest::kernels::cpu {
 namespace {
 
+using sweep::EpochRecord;
+using sweep::SweepJob;
+using sweep::SweepRecipe;
+using sweep::SweepResult;
+
 // 13 samples in batches of 5: neither batches nor chunks of a batch come out even.
 constexpr sweep::TaskSizes kSizes{.tokens = 6, .training_samples = 13, .test_samples = 7};
 

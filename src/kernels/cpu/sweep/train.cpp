@@ -7,6 +7,11 @@
 namespace quest::kernels::cpu {
 namespace {
 
+using sweep::EpochRecord;
+using sweep::SweepJob;
+using sweep::SweepRecipe;
+using sweep::SweepResult;
+
 SampleTotals train_epoch(LaneModels& models, const sweep::TaskData& data, std::span<const int> order, int batch) {
   SampleTotals epoch{std::vector<float>(models.lanes), std::vector<float>(models.lanes)};
   for (std::size_t first = 0; first < order.size(); first += batch) {
@@ -51,7 +56,7 @@ std::optional<std::vector<SweepResult>> train_together(const SweepRecipe& recipe
     const auto order = sweep::batch_order(data.training.samples, recipe.seed, recipe.realization, epoch);
     const SampleTotals training = train_epoch(models, data.training, order, recipe.batch);
     const SampleTotals test = evaluate(models, data.test);
-    const Probe seen = probe(models, data.training, kProbeSamples);
+    const Probe seen = probe(models, data.training, sweep::kProbeSamples);
     for (std::size_t lane = 0; lane < jobs.size(); ++lane) {
       results[lane].epochs.push_back(
           record_of(static_cast<int>(lane), training, data.training.samples, test, data.test.samples, seen));
