@@ -8,5 +8,5 @@ if ! command -v nvcc >/dev/null; then
   exit
 fi
 cmake --preset cuda -DQUEST_TORCH_DIR="${TORCH_DIR:-}"
-cmake --build build-cuda -j "${JOBS:-$(nproc)}" --target quest_ops quest_ops_cuda
-ctest --test-dir build-cuda --output-on-failure --no-tests=error --tests-regex '^tests_(ops|cuda)$'
+cmake --build build-cuda -j "${JOBS:-$(nproc)}" --target quest_ops quest_ops_cuda tests_sweep_cuda
+ctest --test-dir build-cuda --output-on-failure --no-tests=error --tests-regex '^tests_(ops|cuda|sweep_cuda)$'
