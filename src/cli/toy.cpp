@@ -18,6 +18,7 @@
 #include "experiments/toy_folder.h"
 #include "experiments/toy_read.h"
 #include "experiments/toy_run.h"
+#include "kernels/cuda/sweep/train.h"
 #include "report/toy_page.h"
 #include "report/write.h"
 
@@ -30,6 +31,7 @@ using experiments::ToySettings;
 
 struct ToyCommand {
   ToyOptions options;
+  std::string device = "auto";
   bool paper = false;
   std::string folder = "runs/toy";
   std::string json_path;
@@ -59,8 +61,18 @@ void print_task(const ToySettings& settings, std::size_t trainings) {
             << std::flush;
 }
 
+// Throws UsageError where a GPU is asked for that cannot serve.
+bool is_for_gpu(const std::string& device, const ToySettings& settings) {
+  if (device == "cpu") return false;
+  const auto obstacle = kernels::cuda::sweep_obstacle(settings.sizes.tokens);
+  if (device == "cuda" && !obstacle.empty()) {
+    throw UsageError("--device cuda: " + obstacle + "; or run with --device cpu");
+  }
+  return obstacle.empty();
+}
+
 // Trains what the folder lacks.
-void train(ToyFolder& folder, const ToySettings& settings, int threads) {
+void train(ToyFolder& folder, const ToySettings& settings, int threads, bool on_gpu) {
   const auto trainings = folder.unfinished();
   const InterruptRequest interrupt;
   Progress progress(std::cerr, standard_error_is_terminal());
@@ -72,10 +84,15 @@ void train(ToyFolder& folder, const ToySettings& settings, int threads) {
                               three_digits(done / (steady_seconds() - start)) + " per second";
     progress.update(done / static_cast<double>(trainings.size()), label);
   };
-  experiments::run_trainings(settings, trainings, threads,
-                             {.on_finished = [&](const std::vector<ToyResult>& results) { folder.add(results); },
-                              .on_epoch = on_epoch,
-                              .should_stop = InterruptRequest::made});
+  const experiments::ToyCallbacks callbacks{
+      .on_finished = [&](const std::vector<ToyResult>& results) { folder.add(results); },
+      .on_epoch = on_epoch,
+      .should_stop = InterruptRequest::made};
+  if (on_gpu) {
+    experiments::run_trainings_on_gpu(settings, trainings, callbacks);
+  } else {
+    experiments::run_trainings(settings, trainings, threads, callbacks);
+  }
   progress.clear();
   if (InterruptRequest::made() && !folder.unfinished().empty()) {
     throw Interrupted("stopped; " + std::to_string(folder.results().size()) + " of " +
@@ -93,12 +110,14 @@ void train(ToyFolder& folder, const ToySettings& settings, int threads) {
 void run_toy(const ToyCommand& command) {
   const auto settings = resolved_settings(command.options);
   require_writable(command.json_path);
+  const bool on_gpu = is_for_gpu(command.device, settings);
   ToyFolder folder(command.folder, settings, "quest " + quest_version());
   print_task(settings, experiments::trainings_of(settings).size());
   if (const auto kept = folder.results().size(); kept > 0) {
     std::cout << kept << " of them are finished in " << command.folder << " already.\n";
   }
-  train(folder, settings, command.options.threads);
+  if (on_gpu) std::cout << "Training on " << kernels::cuda::sweep_device(settings.sizes.tokens).name << ".\n";
+  train(folder, settings, command.options.threads, on_gpu);
 
   const auto summaries = experiments::summarize(settings, folder.results());
   std::cout << "\nTrainings that found the right cue, in percent (train and test accuracy above 90 %):\n\n"
@@ -133,6 +152,9 @@ void add_toy_command(CLI::App& program) {
       ->capture_default_str();
   command->add_flag("--paper", state->paper, "The paper's whole grid, 4,500 trainings; other options still hold");
   add_toy_model_options(*command, state->options);
+  command->add_option("--device", state->device, "Where to train; auto: on a GPU where there is one")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
   command->add_option("--run", state->folder, "Run folder; what it holds already is not trained again")
       ->capture_default_str()
       ->type_name("FOLDER");

@@ -28,7 +28,7 @@ void add_toy_model_options(CLI::App& command, ToyOptions& options) {
   command.add_option("--seed", settings.seed, "Names data, batch orders and initialisations")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
-  command.add_option("--threads", options.threads, "Threads; the results do not depend on them")
+  command.add_option("--threads", options.threads, "Threads of the CPU; the results do not depend on them")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
 }

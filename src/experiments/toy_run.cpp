@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/sweep/lane_models.h"
 #include "kernels/cpu/sweep/train.h"
+#include "kernels/cuda/sweep/train.h"
 
 namespace quest::experiments {
 namespace {
@@ -32,16 +33,44 @@ std::vector<Group> groups_of(std::span<const ToyTraining> trainings) {
   return groups;
 }
 
+std::map<int, sweep::Realization> data_of(const ToySettings& settings, std::span<const ToyTraining> trainings) {
+  std::map<int, sweep::Realization> data;
+  for (const ToyTraining& training : trainings) {
+    if (!data.contains(training.realization)) {
+      data[training.realization] = sweep::draw_realization(settings.sizes, settings.seed, training.realization);
+    }
+  }
+  return data;
+}
+
+sweep::SweepRecipe recipe_of(const ToySettings& settings, const ToyTraining& training) {
+  return {.model = toy_model(formulation_from_name(training.formulation), settings.wiring, settings.sizes.tokens),
+          .seed = settings.seed,
+          .realization = static_cast<std::uint64_t>(training.realization),
+          .epochs = settings.epochs,
+          .batch = settings.batch};
+}
+
+sweep::SweepJob job_of(const ToyTraining& training) {
+  return {.learning_rate = training.learning_rate,
+          .weight_decay = training.weight_decay,
+          .initialization = static_cast<std::uint64_t>(training.initialization)};
+}
+
+std::vector<ToyResult> results_of(Group group, const std::vector<sweep::SweepResult>& figures) {
+  std::vector<ToyResult> results;
+  results.reserve(group.size());
+  for (std::size_t i = 0; i < group.size(); ++i) results.push_back({group[i], figures[i]});
+  return results;
+}
+
 class Sweep {
  public:
   Sweep(const ToySettings& settings, std::span<const ToyTraining> trainings, const ToyCallbacks& callbacks)
-      : settings_(settings), callbacks_(callbacks), groups_(groups_of(trainings)) {
-    for (const ToyTraining& training : trainings) {
-      if (!data_.contains(training.realization)) {
-        data_[training.realization] = sweep::draw_realization(settings.sizes, settings.seed, training.realization);
-      }
-    }
-  }
+      : settings_(settings),
+        callbacks_(callbacks),
+        groups_(groups_of(trainings)),
+        data_(data_of(settings, trainings)) {}
 
   void run(int threads) {
     {
@@ -74,27 +103,15 @@ class Sweep {
   void train(Group group) {
     const ToyTraining& first = group.front();
     std::vector<sweep::SweepJob> jobs;
-    for (const ToyTraining& training : group) {
-      jobs.push_back({.learning_rate = training.learning_rate,
-                      .weight_decay = training.weight_decay,
-                      .initialization = static_cast<std::uint64_t>(training.initialization)});
-    }
-    const auto model = toy_model(formulation_from_name(first.formulation), settings_.wiring, settings_.sizes.tokens);
-    const auto figures = kernels::cpu::train_together({.model = model,
-                                                       .seed = settings_.seed,
-                                                       .realization = static_cast<std::uint64_t>(first.realization),
-                                                       .epochs = settings_.epochs,
-                                                       .batch = settings_.batch},
-                                                      data_.at(first.realization), jobs, [&] {
-                                                        count_epoch(group);
-                                                        return stopped();
-                                                      });
+    for (const ToyTraining& training : group) jobs.push_back(job_of(training));
+    const auto figures =
+        kernels::cpu::train_together(recipe_of(settings_, first), data_.at(first.realization), jobs, [&] {
+          count_epoch(group);
+          return stopped();
+        });
     if (!figures) return;
-    std::vector<ToyResult> results;
-    results.reserve(group.size());
-    for (std::size_t i = 0; i < group.size(); ++i) results.push_back({group[i], (*figures)[i]});
     const std::lock_guard lock(mutex_);
-    callbacks_.on_finished(results);
+    callbacks_.on_finished(results_of(group, *figures));
   }
 
   const ToySettings& settings_;
@@ -112,6 +129,25 @@ class Sweep {
 void run_trainings(const ToySettings& settings, std::span<const ToyTraining> trainings, int threads,
                    const ToyCallbacks& callbacks) {
   Sweep(settings, trainings, callbacks).run(threads);
+}
+
+void run_trainings_on_gpu(const ToySettings& settings, std::span<const ToyTraining> trainings,
+                          const ToyCallbacks& callbacks) {
+  const auto data = data_of(settings, trainings);
+  const auto at_once = static_cast<std::size_t>(kernels::cuda::sweep_device(settings.sizes.tokens).models_at_once);
+  for (std::size_t first = 0; first < trainings.size() && !callbacks.should_stop(); first += at_once) {
+    const Group group = trainings.subspan(first, std::min(at_once, trainings.size() - first));
+    std::vector<kernels::cuda::SweepTraining> models;
+    models.reserve(group.size());
+    for (const ToyTraining& training : group) {
+      models.push_back({recipe_of(settings, training), &data.at(training.realization), job_of(training)});
+    }
+    const auto figures = kernels::cuda::train_together(models, [&] {
+      callbacks.on_epoch(group.size());
+      return callbacks.should_stop();
+    });
+    if (figures) callbacks.on_finished(results_of(group, *figures));
+  }
 }
 
 }  // namespace quest::experiments
