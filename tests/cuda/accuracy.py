@@ -60,7 +60,9 @@ def standard_errors(q, k, v, grad_out, options):
         seen = ops.visible_pairs(q, k, *(options.get(name) for name in ("mask", "key_lengths", "causal")))
         seen = seen | ~seen.any(-1, keepdim=True)
         seen = seen.expand(q.shape[0], q.shape[1], -1, -1)
-    narrow = [x.detach().contiguous().requires_grad_() for x in (q, k, v)]
+    # Copies, because PyTorch's kernels do not take every layout.
+    q, k, v, grad_out = (x.detach().clone(memory_format=torch.contiguous_format) for x in (q, k, v, grad_out))
+    narrow = [x.requires_grad_() for x in (q, k, v)]
     wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
     actual = gradients_of(lambda *x: ops.standard(*x, seen), narrow, grad_out)
     exact = gradients_of(lambda *x: ops.standard(*x, seen), wide, grad_out.double())
