@@ -2,12 +2,15 @@
 
 import dataclasses
 import itertools
+import math
 import random
 import zlib
 
 import torch
 
 BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
+# Of scores in a case: the errors of fewer are too much a matter of chance to be compared.
+LEAST_ROWS = 3000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,17 +111,20 @@ def inputs(case, device):
     return q, k, v, grad_out, options
 
 
-FORMULATIONS = {
-    "standard": dict(normalize_k=False, scale=0.125),
-    "quest": dict(),
-    "qnorm": dict(normalize_q=True, normalize_k=False),
-    "qknorm_hs": dict(normalize_q=True, gain="head", scale=8.0),
-    "qknorm_ds": dict(normalize_q=True, gain="dim", scale=8.0),
-    "qknorm": dict(normalize_q=True, gain="both", scale=8.0),
-    "elliptical": dict(normalize_k=False, gain="both", scale=0.125),
-    "elliptical_quest": dict(gain="both"),
-    "one gain": dict(gain="scalar"),
-}
+def formulations(dim):
+    """With logits of the size that standard attention has on random inputs, whose error is the measure."""
+    root = math.sqrt(dim)
+    return {
+        "standard": dict(normalize_k=False, scale=1 / root),
+        "quest": dict(),
+        "qnorm": dict(normalize_q=True, normalize_k=False),
+        "qknorm_hs": dict(normalize_q=True, gain="head", scale=root),
+        "qknorm_ds": dict(normalize_q=True, gain="dim", scale=root),
+        "qknorm": dict(normalize_q=True, gain="both", scale=root),
+        "elliptical": dict(normalize_k=False, gain="both", scale=1 / root),
+        "elliptical_quest": dict(gain="both"),
+        "one gain": dict(gain="scalar"),
+    }
 
 
 def plain_shapes():
@@ -152,7 +158,7 @@ def one_option_each():
         dict(dropout=0.1), dict(dropout=0.5, causal=1), dict(packed=True, batch=1, dropout=0.3),
         *(dict(mask=m) for m in ("bool", "rows", "float32", "own", "heads", "keys", "broadcast")),
         *(dict(layout=s) for s in ("qkv", "rows", "odd", "columns", "expanded")),
-        *FORMULATIONS.values(),
+        *formulations(64).values(),
     ]  # fmt: skip
     for option, dtype in itertools.product(options, (BF16, F16, F32)):
         yield Case(**{"queries": 77, "keys": 93, **option, "dtype": dtype})
@@ -162,36 +168,43 @@ def one_option_each():
 
 
 def many_options(count, largest):
-    """Random legal combinations, the same ones in every run. Not with so few keys that the gradients nearly vanish."""
+    """Random legal combinations, the same ones in every run. Not with so few visible keys that gradients nearly vanish."""
     choose = random.Random(7)
     for _ in range(count):
         kv_heads = choose.choice((1, 2, 3))
         packed = choose.random() < 0.2
         mask = "" if packed else choose.choice(("", "", "bool", "rows", "float32", "own", "heads", "keys", "broadcast"))
+        causal = 0 if mask else choose.choice((0, 1, 2))
+        dim = choose.choice((8, 16, 32, 64, 64, 80, 96, 128, 200, 256))
         length = lambda: int(largest ** choose.random())  # noqa: E731
         yield Case(
             batch=1 if packed else choose.choice((1, 2, 3)),
             heads=kv_heads * choose.choice((1, 1, 2, 3)),
             kv_heads=kv_heads,
-            queries=length(),
+            queries=length() + (16 if causal == 1 else 0),
             keys=16 + length(),
-            dim=choose.choice((8, 16, 32, 64, 64, 80, 96, 128, 200, 256)),
+            dim=dim,
             value_dim=choose.choice((0, 0, 16, 64, 128)),
             dtype=choose.choice((BF16, F16, F32)),
-            causal=0 if mask else choose.choice((0, 1, 2)),
+            causal=causal,
             mask=mask,
             lengths=not packed and choose.random() < 0.3,
             packed=packed,
             dropout=choose.choice((0.0, 0.0, 0.2)),
             layout=choose.choice(("", "qkv", "rows", "odd", "columns")),
-            **choose.choice(list(FORMULATIONS.values())),
+            **choose.choice(list(formulations(dim).values())),
         )
 
 
+def with_enough_rows(case):
+    if case.packed:
+        return dataclasses.replace(case, queries=max(case.queries, math.ceil(LEAST_ROWS / case.heads)))
+    return dataclasses.replace(case, batch=max(case.batch, math.ceil(LEAST_ROWS / (case.heads * case.queries))))
+
+
 def every_case():
-    yield from plain_shapes()
-    yield from one_option_each()
-    yield from many_options(200, 700)
+    for case in itertools.chain(plain_shapes(), one_option_each(), many_options(200, 700)):
+        yield with_enough_rows(case)
 
 
 def few_cases():
