@@ -2,19 +2,27 @@
 // and a tile of keys for what is summed over queries, so nothing is added by two blocks.
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/launch_kernel.cuh"
+#include "kernels/cuda/place.h"
 #include "kernels/cuda/prepare.h"
 #include "kernels/cuda/recompute.cuh"
 
 namespace quest::kernels::cuda {
 namespace {
 
+struct Task {
+  AttentionProblem problem;  // prepared
+  StatisticsOutputs outputs;
+};
+
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads)
-    query_statistics(const AttentionProblem p, const StatisticsOutputs outputs, int tiles) {
+__global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid_constant__ Task task) {
   __shared__ TileStage stage;
-  const std::int64_t pair = blockIdx.x / tiles;
-  const PreparedHead head(p, pair / p.heads, pair % p.heads);
-  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x % tiles) * kTileSide;
+  const AttentionProblem& p = task.problem;
+  const StatisticsOutputs& outputs = task.outputs;
+  const Place place(p, p.cu_seqlens_q, p.queries, p.heads, kTileSide, blockIdx.x);
+  const PreparedHead head(p, place.sequence, place.head);
+  const std::int64_t first_row = static_cast<std::int64_t>(place.tile) * kTileSide;
   const std::int64_t last_row = min(first_row + kTileSide, head.sequence.queries) - 1;
   if (last_row < first_row) return;
 
@@ -56,13 +64,14 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads)
-    key_statistics(const AttentionProblem p, const StatisticsOutputs outputs, int tiles) {
+__global__ void __launch_bounds__(kTileThreads) key_statistics(const __grid_constant__ Task task) {
   __shared__ TileStage stage;
-  const std::int64_t pair = blockIdx.x / tiles;
-  const PreparedHead head(p, pair / p.heads, pair % p.heads);
+  const AttentionProblem& p = task.problem;
+  const StatisticsOutputs& outputs = task.outputs;
+  const Place place(p, p.cu_seqlens_k, p.keys, p.heads, kTileSide, blockIdx.x);
+  const PreparedHead head(p, place.sequence, place.head);
   const Sequence& sequence = head.sequence;
-  const std::int64_t first_key = static_cast<std::int64_t>(blockIdx.x % tiles) * kTileSide;
+  const std::int64_t first_key = static_cast<std::int64_t>(place.tile) * kTileSide;
   if (first_key >= sequence.keys_stored) return;
 
   const TileRows<T> keys = head.key_tile<T>(p.k, p.dim, first_key);
@@ -86,16 +95,6 @@ __global__ void __launch_bounds__(kTileThreads)
   outputs.key_mass[dense_row(sequence.batch, p.heads, head.head, p.keys, sequence.first_key + key)] = total;
 }
 
-template <typename Kernel>
-cudaError_t launch_tiles(Kernel kernel, const AttentionProblem& p, const StatisticsOutputs& outputs,
-                         std::int64_t longest, const Launch& launch) {
-  const std::int64_t tiles = ceil_div(longest, kTileSide);
-  const std::int64_t blocks = p.batch * p.heads * tiles;
-  if (blocks == 0) return cudaSuccess;
-  kernel<<<static_cast<unsigned>(blocks), kTileThreads, 0, launch.stream>>>(p, outputs, static_cast<int>(tiles));
-  return cudaGetLastError();
-}
-
 }  // namespace
 
 std::int64_t statistics_workspace(const AttentionProblem& problem) { return prepare_workspace(problem); }
@@ -104,13 +103,16 @@ cudaError_t statistics(const AttentionProblem& problem, const StatisticsOutputs&
   if (const cudaError_t error = query_norms(problem, outputs.q_norm, launch); error != cudaSuccess) return error;
   if (const cudaError_t error = key_norms(problem, outputs.k_norm, launch); error != cudaSuccess) return error;
   PreparedProblem prepared;
-  if (const cudaError_t error = prepare(problem, outputs.workspace, launch, prepared); error != cudaSuccess) {
-    return error;
-  }
-  const AttentionProblem& p = prepared.problem;
-  return with_element(p.type, [&]<typename T>(T) {
-    const cudaError_t error = launch_tiles(query_statistics<T>, p, outputs, p.longest_queries, launch);
-    return error != cudaSuccess ? error : launch_tiles(key_statistics<T>, p, outputs, p.longest_keys, launch);
+  const cudaError_t error = prepare(problem, outputs.workspace, launch, prepared);
+  if (error != cudaSuccess) return error;
+  const Task task{prepared.problem, outputs};
+  const auto run = [&](void (*kernel)(Task), std::int64_t rows) {
+    const std::int64_t blocks = block_count(problem, rows, problem.heads, kTileSide);
+    return launch_kernel(kernel, blocks, kTileThreads, 0, launch.stream, task);
+  };
+  return with_element(problem.type, [&]<typename T>(T) {
+    const cudaError_t of_queries = run(query_statistics<T>, problem.queries);
+    return of_queries != cudaSuccess ? of_queries : run(key_statistics<T>, problem.keys);
   });
 }
 

@@ -3,9 +3,9 @@
 
 #include <tuple>
 
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/clear_rows.cuh"
 #include "kernels/cuda/portable/gradients.cuh"
-#include "kernels/cuda/portable/launch_kernel.cuh"
 #include "kernels/cuda/portable/portable.h"
 
 namespace quest::kernels::cuda::portable {

@@ -2,7 +2,7 @@
 
 // Packed rows that belong to no sequence, before the first or after the last: zero, with a log-sum-exp of -inf.
 
-#include "kernels/cuda/portable/launch_kernel.cuh"
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/parameters.h"
 
 namespace quest::kernels::cuda::portable {

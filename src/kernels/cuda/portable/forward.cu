@@ -3,8 +3,8 @@
 #include <math_constants.h>
 
 #include "kernels/cuda/device/dropout.cuh"
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/clear_rows.cuh"
-#include "kernels/cuda/portable/launch_kernel.cuh"
 #include "kernels/cuda/portable/portable.h"
 #include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/row_tile.cuh"

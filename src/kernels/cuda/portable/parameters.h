@@ -1,6 +1,6 @@
 #pragma once
 
-// What the host tells the tiled kernels, and how blocks find their rows.
+// What the host tells the tiled kernels.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/attention_problem.h"
-#include "kernels/sequence.h"
+#include "kernels/cuda/place.h"
 
 namespace quest::kernels::cuda::portable {
 
@@ -35,38 +35,8 @@ struct Matrix {
   }
 };
 
-// Slots for the row tiles of one head. Where lengths are known to the device only, sequence s takes the slots from
-// cu_seqlens[s] / tile + s on, which are never fewer than its tiles.
-constexpr std::int64_t tile_slots(bool packed, std::int64_t batch, std::int64_t rows, int tile) {
-  return packed ? rows / tile + batch : ceil_div(rows, tile);
-}
-
-struct Place {
-  std::int64_t sequence = 0;
-  int head = 0;
-  int tile = 0;
-
-  // Of block `block` among batch · heads · slots of them (heads · slots when packed).
-  constexpr Place(const AttentionProblem& p, const std::int64_t* cu_seqlens, std::int64_t rows, std::int64_t heads,
-                  int tile_rows, unsigned block) {
-    const auto slots = static_cast<unsigned>(tile_slots(cu_seqlens != nullptr, p.batch, rows, tile_rows));
-    tile = static_cast<int>(block % slots);
-    head = static_cast<int>(block / slots % static_cast<unsigned>(heads));
-    sequence = block / slots / static_cast<unsigned>(heads);
-    if (cu_seqlens == nullptr) return;
-    std::int64_t end = p.batch;
-    while (end - sequence > 1) {
-      const std::int64_t middle = (sequence + end) / 2;
-      (cu_seqlens[middle] / tile_rows + middle <= tile ? sequence : end) = middle;
-    }
-    tile -= static_cast<int>(cu_seqlens[sequence] / tile_rows + sequence);
-  }
-};
-
-inline std::int64_t block_count(const AttentionProblem& p, std::int64_t rows, std::int64_t heads, int tile_rows) {
-  const bool packed = p.cu_seqlens_q != nullptr;
-  return (packed ? 1 : p.batch) * heads * tile_slots(packed, p.batch, rows, tile_rows);
-}
+// What every processor from compute capability 8.0 on gives to one block.
+inline constexpr int kSharedMemory = 99 * 1024;
 
 // Calls f<T, width>() with the element type and the width to which both head dimensions are padded.
 template <typename F>
