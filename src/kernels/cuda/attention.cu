@@ -27,6 +27,10 @@ Engine backward_engine(const AttentionProblem& p, const BackwardArguments& argum
   return aligned ? engine : Engine::portable;
 }
 
+NormalizedKeys keys_for(Engine engine) {
+  return engine == Engine::long_sequence ? NormalizedKeys::rounded : NormalizedKeys::factored;
+}
+
 }  // namespace
 
 std::int64_t forward_workspace(const AttentionProblem& problem, const DeviceInfo& device) {
@@ -39,7 +43,8 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
   const Engine engine = choose_engine(p, launch.device.compute_capability).engine;
   if (engine == Engine::short_sequence) return short_sequence::forward(p, outputs, launch);
   PreparedProblem prepared;
-  if (const cudaError_t error = prepare(p, outputs.workspace, launch, prepared); error != cudaSuccess) return error;
+  const cudaError_t error = prepare(p, keys_for(engine), outputs.workspace, launch, prepared);
+  if (error != cudaSuccess) return error;
   return engine == Engine::long_sequence ? long_sequence::forward(prepared, outputs, launch)
                                          : portable::forward(prepared, outputs, launch);
 }
@@ -56,7 +61,8 @@ cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& a
   const Engine engine = backward_engine(p, arguments, launch.device);
   if (engine == Engine::short_sequence) return short_sequence::backward(p, arguments, launch);
   PreparedProblem prepared;
-  if (const cudaError_t error = prepare(p, arguments.workspace, launch, prepared); error != cudaSuccess) return error;
+  const cudaError_t error = prepare(p, keys_for(engine), arguments.workspace, launch, prepared);
+  if (error != cudaSuccess) return error;
   float* rest = arguments.workspace + prepare_workspace(p);
   return engine == Engine::long_sequence ? long_sequence::backward(p, prepared, arguments, rest, launch)
                                          : portable::backward(p, prepared, arguments, rest, launch);

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/device/dropout.cuh"
-#include "kernels/cuda/prepare.h"
+#include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/recompute.cuh"
 
 namespace quest::kernels::cuda {
@@ -73,11 +73,21 @@ __device__ void add_score_gradients(Shared& shared, const PreparedHead& head, co
   }
 }
 
+struct Task {
+  PreparedProblem prepared;
+  BackwardArguments arguments;
+  MaskGradient gradient;
+  int row_tiles;
+  int key_tiles;
+};
+
 template <typename T>
-__global__ void __launch_bounds__(kTileThreads, 2)
-    mask_gradient(const AttentionProblem p, const BackwardArguments a, const MaskGradient gradient, int row_tiles,
-                  int key_tiles) {
+__global__ void __launch_bounds__(kTileThreads, 2) mask_gradient(const __grid_constant__ Task task) {
   __shared__ Shared shared;
+  const AttentionProblem& p = task.prepared.problem;
+  const MaskGradient& gradient = task.gradient;
+  const int row_tiles = task.row_tiles;
+  const int key_tiles = task.key_tiles;
   const std::int64_t pair = blockIdx.x / key_tiles / row_tiles;
   const std::int64_t mask_batch = pair / gradient.mask_heads;
   const std::int64_t mask_head = pair % gradient.mask_heads;
@@ -91,10 +101,10 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     if (gradient.mask_batch > 1 && b != mask_batch) continue;
     for (std::int64_t h = 0; h < p.heads; ++h) {
       if (gradient.mask_heads > 1 && h != mask_head) continue;
-      const PreparedHead head(p, b, h);
+      const PreparedHead head(task.prepared, b, h);
       if (first_key >= head.sequence.keys) continue;
       for (std::int64_t first_row = first_mask_row; first_row < end_row; first_row += kTileSide) {
-        add_score_gradients<T>(shared, head, a, first_row, first_key, sum);
+        add_score_gradients<T>(shared, head, task.arguments, first_row, first_key, sum);
       }
     }
   }
@@ -128,14 +138,14 @@ cudaError_t mask_backward(const AttentionProblem& problem, const BackwardArgumen
   const std::int64_t key_tiles = ceil_div(problem.keys, kTileSide);
   const std::int64_t blocks = gradient.mask_batch * gradient.mask_heads * row_tiles * key_tiles;
   if (blocks == 0) return cudaSuccess;
-  PreparedProblem prepared;
-  if (const cudaError_t error = prepare(problem, arguments.workspace, launch, prepared); error != cudaSuccess) {
-    return error;
-  }
+  Task task{.arguments = arguments,
+            .gradient = gradient,
+            .row_tiles = static_cast<int>(row_tiles),
+            .key_tiles = static_cast<int>(key_tiles)};
+  const cudaError_t error = prepare(problem, NormalizedKeys::factored, arguments.workspace, launch, task.prepared);
+  if (error != cudaSuccess) return error;
   return with_element(problem.type, [&]<typename T>(T) {
-    mask_gradient<T><<<static_cast<unsigned>(blocks), kTileThreads, 0, launch.stream>>>(
-        prepared.problem, arguments, gradient, static_cast<int>(row_tiles), static_cast<int>(key_tiles));
-    return cudaGetLastError();
+    return launch_kernel(mask_gradient<T>, blocks, kTileThreads, 0, launch.stream, task);
   });
 }
 

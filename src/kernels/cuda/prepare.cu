@@ -31,6 +31,7 @@ struct RowTask {
   const std::int64_t* lengths = nullptr;  // [batch]: rows at and after them have norm 0
   void* destination = nullptr;            // dense [batch, heads, rows, dim]
   float* reciprocals = nullptr;           // where rows are normalised
+  float* factors = nullptr;               // if given, rows get only a power of two of their reciprocal
   float* norms = nullptr;                 // if given, all that is written
   int log2_group = 0;                     // lanes that share a row
   int first_batch = 0;
@@ -110,6 +111,10 @@ struct RowPart {
     return __int_as_float((127 - max(-126, min(126, exponent))) << 23);
   }
 };
+
+// x = power_of_two(x) · mantissa(x), the latter in [1, 2) and finite whatever x is.
+__device__ inline float power_of_two(float x) { return __uint_as_float(__float_as_uint(x) & 0x7f800000u); }
+__device__ inline float mantissa(float x) { return __uint_as_float((__float_as_uint(x) & 0x007fffffu) | 0x3f800000u); }
 
 // The squares of such a row sum without leaving float's range.
 __device__ inline bool is_ordinary(float squares) { return squares > 1e-30f && squares < 1e30f; }
@@ -197,7 +202,12 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
   }
   // NaN for a row with something that is not finite: no direction.
   const float reciprocal = scale.squares == 0.0f ? 0.0f : scale.squares <= FLT_MAX ? rsqrtf(scale.squares) : NAN;
-  store(scale.power, reciprocal);
+  if (task.factors == nullptr) {
+    store(scale.power, reciprocal);
+  } else {
+    store(scale.power, power_of_two(reciprocal));
+    if (lane == 0) task.factors[dense] = mantissa(reciprocal);
+  }
   const float of_given = reciprocal * scale.power;
   if (lane == 0) task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;
 }
@@ -301,6 +311,7 @@ struct Layout {
     if (p.normalize_k) keys.destination = pieces.take(elements(keys));
     if (p.normalize_q) queries.reciprocals = pieces.take(row_count(queries));
     if (p.normalize_k) keys.reciprocals = pieces.take(row_count(keys));
+    if (p.normalize_k) keys.factors = pieces.take(row_count(keys));
     floats = pieces.used;
   }
 };
@@ -313,10 +324,14 @@ Input dense(const RowTask& task) {
 
 std::int64_t prepare_workspace(const AttentionProblem& problem) { return Layout(problem, nullptr).floats; }
 
-cudaError_t prepare(const AttentionProblem& problem, float* workspace, const Launch& launch, PreparedProblem& result) {
+cudaError_t prepare(const AttentionProblem& problem, NormalizedKeys keys, float* workspace, const Launch& launch,
+                    PreparedProblem& result) {
   Layout layout(problem, workspace);
-  result = {
-      .problem = problem, .query_reciprocals = layout.queries.reciprocals, .key_reciprocals = layout.keys.reciprocals};
+  if (keys == NormalizedKeys::rounded) layout.keys.factors = nullptr;
+  result = {.problem = problem,
+            .query_reciprocals = layout.queries.reciprocals,
+            .key_reciprocals = layout.keys.reciprocals,
+            .key_factors = layout.keys.factors};
   AttentionProblem& rest = result.problem;
   if (rewrites_queries(problem)) {
     layout.queries.normalize = problem.normalize_q;

@@ -18,11 +18,20 @@ struct PreparedProblem {
   // something that is not finite.
   const float* query_reciprocals = nullptr;
   const float* key_reciprocals = nullptr;
+  const float* key_factors = nullptr;  // [B, Hk, Nk] dense, of NormalizedKeys::factored; null: 1
+};
+
+// How keys are stored that are to be normalised.
+enum class NormalizedKeys {
+  rounded,   // k/‖k‖ in the storage type
+  factored,  // k times the power of two that brings ‖k‖ into (0.5, 1], which rounds nothing; the rest of 1/‖k‖, in
+             // [1, 2), is a factor that the kernel multiplies into scores
 };
 
 std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats
 // Queues the kernels that fill the workspace and describes the result.
-cudaError_t prepare(const AttentionProblem& problem, float* workspace, const Launch& launch, PreparedProblem& result);
+cudaError_t prepare(const AttentionProblem& problem, NormalizedKeys keys, float* workspace, const Launch& launch,
+                    PreparedProblem& result);
 
 // ‖q‖ [B, H, Nq] and ‖k‖ [B, Hk, Nk] of the rows as given; 0 for keys that the lengths declare absent.
 cudaError_t query_norms(const AttentionProblem& problem, float* norms, const Launch& launch);

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/storage.cuh"
 #include "kernels/cuda/device/tile.cuh"
+#include "kernels/cuda/prepare.h"
 #include "kernels/sequence.h"
 
 namespace quest::kernels::cuda {
@@ -190,9 +191,18 @@ struct PreparedHead {
   std::int64_t head;
   std::int64_t kv_head;
   CausalLimit causal;
+  const float* key_factors = nullptr;  // of this head, or null
 
-  __device__ PreparedHead(const AttentionProblem& p, std::int64_t s, std::int64_t h)
-      : problem(p), sequence(p, s), head(h), kv_head(h / (p.heads / p.kv_heads)), causal(p.causal, sequence) {}
+  __device__ PreparedHead(const PreparedProblem& prepared, std::int64_t s, std::int64_t h)
+      : problem(prepared.problem),
+        sequence(problem, s),
+        head(h),
+        kv_head(h / (problem.heads / problem.kv_heads)),
+        causal(problem.causal, sequence) {
+    if (prepared.key_factors == nullptr) return;
+    key_factors =
+        prepared.key_factors + dense_row(sequence.batch, problem.kv_heads, kv_head, problem.keys, sequence.first_key);
+  }
 
   __device__ std::int64_t query_row(std::int64_t row) const {
     return dense_row(sequence.batch, problem.heads, head, problem.queries, sequence.first_query + row);
@@ -214,6 +224,13 @@ struct PreparedHead {
 
   // Scores to logits in units of log 2: minus infinity where order or mask hides the key.
   __device__ void to_logits(Patch& scores, std::int64_t first_row, std::int64_t first_key) const {
+    float factors[kPatchColumns];
+#pragma unroll
+    for (int j = 0; j < kPatchColumns; ++j) {
+      const std::int64_t key = first_key + patch_column(j);
+      const bool factored = key_factors != nullptr && key < sequence.keys;
+      factors[j] = problem.scale * kLog2E * (factored ? key_factors[key] : 1.0f);
+    }
     int visible[kPatchRows];
 #pragma unroll
     for (int i = 0; i < kPatchRows; ++i) {
@@ -222,7 +239,7 @@ struct PreparedHead {
       visible[i] = static_cast<int>(min(seen, std::int64_t{kTileSide}));
 #pragma unroll
       for (int j = 0; j < kPatchColumns; ++j) {
-        scores[i][j] = patch_column(j) < visible[i] ? scores[i][j] * (problem.scale * kLog2E) : -INFINITY;
+        scores[i][j] = patch_column(j) < visible[i] ? scores[i][j] * factors[j] : -INFINITY;
       }
     }
     switch (problem.mask.type) {

@@ -4,24 +4,23 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/place.h"
-#include "kernels/cuda/prepare.h"
 #include "kernels/cuda/recompute.cuh"
 
 namespace quest::kernels::cuda {
 namespace {
 
 struct Task {
-  AttentionProblem problem;  // prepared
+  PreparedProblem prepared;
   StatisticsOutputs outputs;
 };
 
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid_constant__ Task task) {
   __shared__ TileStage stage;
-  const AttentionProblem& p = task.problem;
+  const AttentionProblem& p = task.prepared.problem;
   const StatisticsOutputs& outputs = task.outputs;
   const Place place(p, p.cu_seqlens_q, p.queries, p.heads, kTileSide, blockIdx.x);
-  const PreparedHead head(p, place.sequence, place.head);
+  const PreparedHead head(task.prepared, place.sequence, place.head);
   const std::int64_t first_row = static_cast<std::int64_t>(place.tile) * kTileSide;
   const std::int64_t last_row = min(first_row + kTileSide, head.sequence.queries) - 1;
   if (last_row < first_row) return;
@@ -66,10 +65,10 @@ __global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) key_statistics(const __grid_constant__ Task task) {
   __shared__ TileStage stage;
-  const AttentionProblem& p = task.problem;
+  const AttentionProblem& p = task.prepared.problem;
   const StatisticsOutputs& outputs = task.outputs;
   const Place place(p, p.cu_seqlens_k, p.keys, p.heads, kTileSide, blockIdx.x);
-  const PreparedHead head(p, place.sequence, place.head);
+  const PreparedHead head(task.prepared, place.sequence, place.head);
   const Sequence& sequence = head.sequence;
   const std::int64_t first_key = static_cast<std::int64_t>(place.tile) * kTileSide;
   if (first_key >= sequence.keys_stored) return;
@@ -102,10 +101,9 @@ std::int64_t statistics_workspace(const AttentionProblem& problem) { return prep
 cudaError_t statistics(const AttentionProblem& problem, const StatisticsOutputs& outputs, const Launch& launch) {
   if (const cudaError_t error = query_norms(problem, outputs.q_norm, launch); error != cudaSuccess) return error;
   if (const cudaError_t error = key_norms(problem, outputs.k_norm, launch); error != cudaSuccess) return error;
-  PreparedProblem prepared;
-  const cudaError_t error = prepare(problem, outputs.workspace, launch, prepared);
+  Task task{.outputs = outputs};
+  const cudaError_t error = prepare(problem, NormalizedKeys::factored, outputs.workspace, launch, task.prepared);
   if (error != cudaSuccess) return error;
-  const Task task{prepared.problem, outputs};
   const auto run = [&](void (*kernel)(Task), std::int64_t rows) {
     const std::int64_t blocks = block_count(problem, rows, problem.heads, kTileSide);
     return launch_kernel(kernel, blocks, kTileThreads, 0, launch.stream, task);

@@ -21,6 +21,7 @@ struct ForwardParameters {
   Matrix v;
   Matrix out;
   float* lse;
+  const float* key_factors;  // [B, Hk, Nk], or null
 };
 
 template <typename T, int kWidth>
@@ -43,6 +44,7 @@ struct ForwardMemory {
   alignas(16) uint8_t queries[Shape::QueryTile::kBytes];
   alignas(16) uint8_t keys[Shape::KeyTile::kBytes];
   alignas(16) uint8_t values[Shape::KeyTile::kBytes];
+  alignas(8) float key_factors[Shape::kKeys];
   uint2 dropout[Shape::kQueries];
   uint8_t nonfinite[Shape::kKeys];
 };
@@ -144,8 +146,14 @@ struct ForwardBlock {
     stage<Shape::kThreads>(key_tile(), keys, first_key, rules.keys);
     commit_copies();
   }
+  // And the factors of the keys, which scores need no sooner.
   __device__ void stage_values(int first_key) {
     stage<Shape::kThreads>(value_tile(), values, first_key, rules.keys);
+    if (p.key_factors != nullptr) {
+      const float* factors =
+          p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, kv_head(), p.problem.keys, sequence.first_key);
+      stage<Shape::kThreads>(memory.key_factors, factors, first_key, rules.keys);
+    }
     commit_copies();
   }
 
@@ -167,6 +175,7 @@ struct ForwardBlock {
     const float unit = rules.unit();
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
+      if (p.key_factors != nullptr) scale_columns(scores[r], memory.key_factors);
       rules.template apply<Along::queries>(scores[r], first_row + r * 16, first_key);
       running.raise(r, scores[r], out[r], unit);
       const float offset[2] = {running.offset(r, 0, unit), running.offset(r, 1, unit)};
@@ -269,7 +278,8 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
                                      {p.k, p.dim, p.type},
                                      {p.v, p.value_dim, p.type},
                                      {outputs.out, p.value_dim, p.type},
-                                     outputs.lse};
+                                     outputs.lse,
+                                     prepared.key_factors};
   if (const cudaError_t error =
           clear_rows_of_no_sequence(p, p.cu_seqlens_q, p.queries, p.heads, parameters.out, outputs.lse, launch.stream);
       error != cudaSuccess) {

@@ -35,6 +35,7 @@ struct GradientParameters {
   Matrix grad_k;
   Matrix grad_v;
   const float* key_reciprocals;
+  const float* key_factors;  // [B, Hk, Nk], or null
   QueryChain query_chain;
 };
 
@@ -69,6 +70,7 @@ struct GradientMemory {
   alignas(16) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
   alignas(16) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
   QuerySide<kKeySide ? Shape::kStreamed : Shape::kOwned> queries[kKeySide ? Shape::kStages : 1];
+  alignas(8) float key_factors[kKeySide ? 1 : Shape::kStages][kKeySide ? Shape::kOwned : Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];
 };
 
@@ -161,10 +163,22 @@ struct GradientBlock {
     }
   }
 
+  template <int kCount>
+  __device__ void stage_key_factors(float (&factors)[kCount], int key_head, int first_key) const {
+    if (p.key_factors == nullptr) return;
+    const float* from =
+        p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, key_head, p.problem.keys, sequence.first_key);
+    stage<Shape::kThreads>(factors, from, first_key, rules.keys);
+  }
+
   __device__ void stage_owned() {
     stage<Shape::kThreads>(owned(0), rows_of(kKeySide ? p.k : p.q, head, kKeySide), first_owned, owned_rows());
     stage<Shape::kThreads>(owned(1), rows_of(kKeySide ? p.v : p.grad_out, head, kKeySide), first_owned, owned_rows());
-    if (!kKeySide) stage_query_side(memory.queries[0], head, first_owned);
+    if (kKeySide) {
+      stage_key_factors(memory.key_factors[0], head, first_owned);
+    } else {
+      stage_query_side(memory.queries[0], head, first_owned);
+    }
   }
 
   __device__ int streamed_head(const Steps& s, int step) const { return kKeySide ? head_at(s, step) : head / group; }
@@ -174,7 +188,11 @@ struct GradientBlock {
     if (step >= s.count) return;
     const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(s, step), !kKeySide);
     stage<Shape::kThreads>(first_tile(step), rows, row_at(s, step), streamed_rows());
-    if (kKeySide) stage_query_side(memory.queries[step % Shape::kStages], head_at(s, step), row_at(s, step));
+    if constexpr (kKeySide) {
+      stage_query_side(memory.queries[step % Shape::kStages], head_at(s, step), row_at(s, step));
+    } else {
+      stage_key_factors(memory.key_factors[step % Shape::kStages], streamed_head(s, step), row_at(s, step));
+    }
     commit_copies();
   }
   __device__ void stage_second(const Steps& s, int step) {
@@ -182,6 +200,16 @@ struct GradientBlock {
     const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(s, step), !kKeySide);
     stage<Shape::kThreads>(second_tile(step), rows, row_at(s, step), streamed_rows());
     commit_copies();
+  }
+
+  __device__ float key_factor(int key) const { return memory.key_factors[0][key - first_owned]; }
+  __device__ void multiply_key_factors(Accumulator (&scores)[kBlocks], int step) const {
+    if (p.key_factors == nullptr) return;
+    if constexpr (kKeySide) {
+      scale_rows(scores, key_factor(first_row + lane_row()), key_factor(first_row + lane_row() + 8));
+    } else {
+      scale_columns(scores, memory.key_factors[step % Shape::kStages]);
+    }
   }
 
   // Turns logits into weights, and the gradients of the weights into those of the logits.
@@ -272,8 +300,10 @@ struct GradientBlock {
       stage_second(s, index + 1);
     }
     if (active) {
+      multiply_key_factors(weights[0], index);
       rules.template apply<kRows>(weights[0], kKeySide ? row : first_row, kKeySide ? first_row : row);
       differentiate(weights[0], grads[0], row, index);
+      if (!kKeySide) multiply_key_factors(grads[0], index);
       if constexpr (kSecond) {
         const Weights<T, kStreamed> left[1] = {Weights<T, kStreamed>(weights[0])};
         multiply_weights<T>(second_sums, left, second_tile(index));
@@ -323,8 +353,9 @@ struct GradientBlock {
         if (p.key_reciprocals != nullptr) {
           const float* reciprocals = p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, head,
                                                                    p.problem.keys, sequence.first_key);
-          project_rows(first_sums[0], reciprocals, first_row, rules.keys,
-                       [&](int row, int column) { return owned(0).element(row - first_owned, column); });
+          project_rows(first_sums[0], reciprocals, first_row, rules.keys, [&](int row, int column) {
+            return owned(0).element(row - first_owned, column) * key_factor(row);
+          });
         }
         store_rows<T>(first_sums[0], {p.grad_k, sequence.batch, head, sequence.first_key}, first_row, stored);
       }

@@ -63,6 +63,9 @@ __device__ inline void copy_chunk(uint32_t destination, const void* source, bool
 __device__ inline void copy_pair(uint32_t destination, const void* source, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(destination), "l"(source), "r"(valid ? 8 : 0));
 }
+__device__ inline void copy_word(uint32_t destination, const void* source, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination), "l"(source), "r"(valid ? 4 : 0));
+}
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;"); }
 __device__ inline void wait_copies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
@@ -111,6 +114,15 @@ __device__ void stage(RowTile<T, kWidth, kRows> tile, const Rows<T>& from, int f
       memcpy(&words, elements, sizeof(words));
       store_chunk(destination + i * kStepRows * Tile::kRowBytes, words);
     }
+  }
+}
+
+// The same for one number of each row.
+template <int kThreads, int kRows>
+__device__ void stage(float (&numbers)[kRows], const float* from, int first, int end) {
+  for (int i = threadIdx.x; i < kRows; i += kThreads) {
+    const bool valid = first + i < end;
+    copy_word(shared_address(numbers + i), valid ? from + first + i : from, valid);
   }
 }
 
