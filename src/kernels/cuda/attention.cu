@@ -27,8 +27,8 @@ Engine backward_engine(const AttentionProblem& p, const BackwardArguments& argum
   return aligned ? engine : Engine::portable;
 }
 
-NormalizedKeys keys_for(Engine engine) {
-  return engine == Engine::long_sequence ? NormalizedKeys::rounded : NormalizedKeys::factored;
+Preparation preparation_for(Engine engine) {
+  return engine == Engine::long_sequence ? Preparation::rounded : Preparation::factored;
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
   const Engine engine = choose_engine(p, launch.device.compute_capability).engine;
   if (engine == Engine::short_sequence) return short_sequence::forward(p, outputs, launch);
   PreparedProblem prepared;
-  const cudaError_t error = prepare(p, keys_for(engine), outputs.workspace, launch, prepared);
+  const cudaError_t error = prepare(p, preparation_for(engine), outputs.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
   return engine == Engine::long_sequence ? long_sequence::forward(prepared, outputs, launch)
                                          : portable::forward(prepared, outputs, launch);
@@ -61,7 +61,7 @@ cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& a
   const Engine engine = backward_engine(p, arguments, launch.device);
   if (engine == Engine::short_sequence) return short_sequence::backward(p, arguments, launch);
   PreparedProblem prepared;
-  const cudaError_t error = prepare(p, keys_for(engine), arguments.workspace, launch, prepared);
+  const cudaError_t error = prepare(p, preparation_for(engine), arguments.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
   float* rest = arguments.workspace + prepare_workspace(p);
   return engine == Engine::long_sequence ? long_sequence::backward(p, prepared, arguments, rest, launch)

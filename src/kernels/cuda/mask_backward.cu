@@ -142,7 +142,7 @@ cudaError_t mask_backward(const AttentionProblem& problem, const BackwardArgumen
             .gradient = gradient,
             .row_tiles = static_cast<int>(row_tiles),
             .key_tiles = static_cast<int>(key_tiles)};
-  const cudaError_t error = prepare(problem, NormalizedKeys::factored, arguments.workspace, launch, task.prepared);
+  const cudaError_t error = prepare(problem, Preparation::factored, arguments.workspace, launch, task.prepared);
   if (error != cudaSuccess) return error;
   return with_element(problem.type, [&]<typename T>(T) {
     return launch_kernel(mask_gradient<T>, blocks, kTileThreads, 0, launch.stream, task);

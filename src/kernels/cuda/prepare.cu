@@ -32,6 +32,7 @@ struct RowTask {
   void* destination = nullptr;            // dense [batch, heads, rows, dim]
   float* reciprocals = nullptr;           // where rows are normalised
   float* factors = nullptr;               // if given, rows get only a power of two of their reciprocal
+  const float* head_gain = nullptr;       // multiplied into factors
   float* norms = nullptr;                 // if given, all that is written
   int log2_group = 0;                     // lanes that share a row
   int first_batch = 0;
@@ -156,6 +157,12 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) >> task.log2_group;
   const bool row_exists = row < task.rows;
   const auto column = [&](int piece) { return (lane + piece * group) * kWidth; };
+  const std::int64_t dense = (batch * task.heads + head) * task.rows + row;
+  const float head_gain = task.head_gain == nullptr ? 1.0f : task.head_gain[head * task.gain_head_stride];
+  if (!task.normalize && task.factors != nullptr) {
+    if (row_exists && lane == 0) task.factors[dense] = head_gain;
+    return;
+  }
 
   const T* source = static_cast<const T*>(task.source.data) + batch * task.source.batch_stride +
                     head * task.source.head_stride + row * task.source.row_stride;
@@ -176,7 +183,6 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
     }
   }
 
-  const std::int64_t dense = (batch * task.heads + head) * task.rows + row;
   const auto store = [&](float power, float reciprocal) {
     T* destination = static_cast<T*>(task.destination) + dense * task.dim;
 #pragma unroll
@@ -206,7 +212,7 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
     store(scale.power, reciprocal);
   } else {
     store(scale.power, power_of_two(reciprocal));
-    if (lane == 0) task.factors[dense] = mantissa(reciprocal);
+    if (lane == 0) task.factors[dense] = mantissa(reciprocal) * head_gain;
   }
   const float of_given = reciprocal * scale.power;
   if (lane == 0) task.reciprocals[dense] = of_given > FLT_MAX ? FLT_MAX : of_given;
@@ -247,7 +253,7 @@ cudaError_t launch_type(const RowTask& task, cudaStream_t stream) {
 RowTask merged(RowTask task) {
   const bool even = task.source.head_stride == task.rows * task.source.row_stride &&
                     task.source.batch_stride == task.heads * task.source.head_stride;
-  if (!even || task.gain != nullptr || task.lengths != nullptr) return task;
+  if (!even || task.gain != nullptr || task.head_gain != nullptr || task.lengths != nullptr) return task;
   task.rows *= std::int64_t{task.batch} * task.heads;
   task.batch = task.heads = 1;
   return task;
@@ -283,7 +289,9 @@ RowTask key_rows(const AttentionProblem& p) {
 
 std::int64_t row_count(const RowTask& task) { return task.batch * task.heads * task.rows; }
 
-bool rewrites_queries(const AttentionProblem& p) { return p.normalize_q || p.gain != nullptr; }
+bool changes_queries(const AttentionProblem& p) { return p.normalize_q || p.gain != nullptr; }
+
+bool has_head_gain(const AttentionProblem& p) { return p.gain != nullptr && p.gain_dim_stride == 0; }
 
 // Hands out pieces of the workspace, or counts them where there is none.
 struct Pieces {
@@ -307,10 +315,11 @@ struct Layout {
     const auto elements = [&](const RowTask& task) {
       return ceil_div(row_count(task) * task.dim, p.type == StorageType::float32 ? 1 : 2);
     };
-    if (rewrites_queries(p)) queries.destination = pieces.take(elements(queries));
+    if (changes_queries(p)) queries.destination = pieces.take(elements(queries));
     if (p.normalize_k) keys.destination = pieces.take(elements(keys));
     if (p.normalize_q) queries.reciprocals = pieces.take(row_count(queries));
     if (p.normalize_k) keys.reciprocals = pieces.take(row_count(keys));
+    if (changes_queries(p)) queries.factors = pieces.take(row_count(queries));
     if (p.normalize_k) keys.factors = pieces.take(row_count(keys));
     floats = pieces.used;
   }
@@ -324,31 +333,38 @@ Input dense(const RowTask& task) {
 
 std::int64_t prepare_workspace(const AttentionProblem& problem) { return Layout(problem, nullptr).floats; }
 
-cudaError_t prepare(const AttentionProblem& problem, NormalizedKeys keys, float* workspace, const Launch& launch,
+cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, float* workspace, const Launch& launch,
                     PreparedProblem& result) {
-  Layout layout(problem, workspace);
-  if (keys == NormalizedKeys::rounded) layout.keys.factors = nullptr;
+  auto [queries, keys, floats] = Layout(problem, workspace);
+  const bool gain_is_factor = problem.gain == nullptr || has_head_gain(problem);
+  if (preparation == Preparation::rounded || !gain_is_factor) queries.factors = nullptr;
+  if (preparation == Preparation::rounded) keys.factors = nullptr;
   result = {.problem = problem,
-            .query_reciprocals = layout.queries.reciprocals,
-            .key_reciprocals = layout.keys.reciprocals,
-            .key_factors = layout.keys.factors};
+            .query_reciprocals = queries.reciprocals,
+            .key_reciprocals = keys.reciprocals,
+            .query_factors = queries.factors,
+            .key_factors = keys.factors};
   AttentionProblem& rest = result.problem;
-  if (rewrites_queries(problem)) {
-    layout.queries.normalize = problem.normalize_q;
-    layout.queries.scale = problem.scale;
-    layout.queries.gain = problem.gain;
-    layout.queries.gain_head_stride = problem.gain_head_stride;
-    layout.queries.gain_dim_stride = problem.gain_dim_stride;
-    if (const cudaError_t error = run(layout.queries, launch); error != cudaSuccess) return error;
-    rest.q = dense(layout.queries);
+  if (changes_queries(problem)) {
+    queries.normalize = problem.normalize_q;
+    queries.gain_head_stride = problem.gain_head_stride;
+    queries.gain_dim_stride = problem.gain_dim_stride;
+    if (queries.factors != nullptr) {
+      queries.head_gain = problem.gain;
+    } else {
+      queries.gain = problem.gain;
+      queries.scale = problem.scale;
+      rest.scale = 1.0F;
+    }
+    if (const cudaError_t error = run(queries, launch); error != cudaSuccess) return error;
+    if (problem.normalize_q || queries.factors == nullptr) rest.q = dense(queries);
     rest.normalize_q = false;
     rest.gain = nullptr;
-    rest.scale = 1.0F;
   }
   if (problem.normalize_k) {
-    layout.keys.normalize = true;
-    if (const cudaError_t error = run(layout.keys, launch); error != cudaSuccess) return error;
-    rest.k = dense(layout.keys);
+    keys.normalize = true;
+    if (const cudaError_t error = run(keys, launch); error != cudaSuccess) return error;
+    rest.k = dense(keys);
     rest.normalize_k = false;
   }
   return cudaSuccess;

@@ -1,7 +1,7 @@
 #pragma once
 
-// From queries and keys as given to those a tiled kernel multiplies: normalised, times gain and scale, rounded to the
-// storage type. Plain rows (no normalisation, no gain) are left where they are.
+// From queries and keys as given to those a tiled kernel multiplies. Plain rows (no normalisation, no gain) are left
+// where they are.
 
 #include <cstdint>
 
@@ -18,19 +18,22 @@ struct PreparedProblem {
   // something that is not finite.
   const float* query_reciprocals = nullptr;
   const float* key_reciprocals = nullptr;
-  const float* key_factors = nullptr;  // [B, Hk, Nk] dense, of NormalizedKeys::factored; null: 1
+  // What scores are still to be multiplied by, [B, H, Nq] and [B, Hk, Nk] dense; null: 1.
+  const float* query_factors = nullptr;
+  const float* key_factors = nullptr;
 };
 
-// How keys are stored that are to be normalised.
-enum class NormalizedKeys {
-  rounded,   // k/‖k‖ in the storage type
-  factored,  // k times the power of two that brings ‖k‖ into (0.5, 1], which rounds nothing; the rest of 1/‖k‖, in
-             // [1, 2), is a factor that the kernel multiplies into scores
+enum class Preparation {
+  // Rows x/‖x‖, and queries times gain and scale, in the storage type.
+  rounded,
+  // Rows times the power of two that brings ‖x‖ into (0.5, 1], which rounds nothing. The rest of 1/‖x‖, in [1, 2), and
+  // the gain of a head are factors. Only a gain of several dimensions is multiplied into queries and rounded.
+  factored,
 };
 
 std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats
 // Queues the kernels that fill the workspace and describes the result.
-cudaError_t prepare(const AttentionProblem& problem, NormalizedKeys keys, float* workspace, const Launch& launch,
+cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, float* workspace, const Launch& launch,
                     PreparedProblem& result);
 
 // ‖q‖ [B, H, Nq] and ‖k‖ [B, Hk, Nk] of the rows as given; 0 for keys that the lengths declare absent.

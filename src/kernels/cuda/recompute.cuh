@@ -191,7 +191,8 @@ struct PreparedHead {
   std::int64_t head;
   std::int64_t kv_head;
   CausalLimit causal;
-  const float* key_factors = nullptr;  // of this head, or null
+  const float* query_factors = nullptr;  // of this head, or null
+  const float* key_factors = nullptr;
 
   __device__ PreparedHead(const PreparedProblem& prepared, std::int64_t s, std::int64_t h)
       : problem(prepared.problem),
@@ -199,6 +200,7 @@ struct PreparedHead {
         head(h),
         kv_head(h / (problem.heads / problem.kv_heads)),
         causal(problem.causal, sequence) {
+    if (prepared.query_factors != nullptr) query_factors = prepared.query_factors + query_row(0);
     if (prepared.key_factors == nullptr) return;
     key_factors =
         prepared.key_factors + dense_row(sequence.batch, problem.kv_heads, kv_head, problem.keys, sequence.first_key);
@@ -224,22 +226,24 @@ struct PreparedHead {
 
   // Scores to logits in units of log 2: minus infinity where order or mask hides the key.
   __device__ void to_logits(Patch& scores, std::int64_t first_row, std::int64_t first_key) const {
-    float factors[kPatchColumns];
-#pragma unroll
-    for (int j = 0; j < kPatchColumns; ++j) {
-      const std::int64_t key = first_key + patch_column(j);
-      const bool factored = key_factors != nullptr && key < sequence.keys;
-      factors[j] = problem.scale * kLog2E * (factored ? key_factors[key] : 1.0f);
-    }
     int visible[kPatchRows];
+    float row_factors[kPatchRows];
 #pragma unroll
     for (int i = 0; i < kPatchRows; ++i) {
       const std::int64_t row = first_row + patch_row(i);
+      const bool factored = query_factors != nullptr && row < sequence.queries;
+      row_factors[i] = problem.scale * kLog2E * (factored ? query_factors[row] : 1.0f);
       const std::int64_t seen = row < sequence.queries ? causal.limit(row) - first_key : 0;
       visible[i] = static_cast<int>(min(seen, std::int64_t{kTileSide}));
+    }
+    const float* factors = key_factors + first_key;
 #pragma unroll
-      for (int j = 0; j < kPatchColumns; ++j) {
-        scores[i][j] = patch_column(j) < visible[i] ? scores[i][j] * factors[j] : -INFINITY;
+    for (int j = 0; j < kPatchColumns; ++j) {
+      const bool exists = patch_column(j) < max(visible[0], visible[1]);
+      const float factor = key_factors != nullptr && exists ? factors[patch_column(j)] : 1.0f;
+#pragma unroll
+      for (int i = 0; i < kPatchRows; ++i) {
+        scores[i][j] = patch_column(j) < visible[i] ? scores[i][j] * row_factors[i] * factor : -INFINITY;
       }
     }
     switch (problem.mask.type) {

@@ -102,7 +102,7 @@ cudaError_t statistics(const AttentionProblem& problem, const StatisticsOutputs&
   if (const cudaError_t error = query_norms(problem, outputs.q_norm, launch); error != cudaSuccess) return error;
   if (const cudaError_t error = key_norms(problem, outputs.k_norm, launch); error != cudaSuccess) return error;
   Task task{.outputs = outputs};
-  const cudaError_t error = prepare(problem, NormalizedKeys::factored, outputs.workspace, launch, task.prepared);
+  const cudaError_t error = prepare(problem, Preparation::factored, outputs.workspace, launch, task.prepared);
   if (error != cudaSuccess) return error;
   const auto run = [&](void (*kernel)(Task), std::int64_t rows) {
     const std::int64_t blocks = block_count(problem, rows, problem.heads, kTileSide);

@@ -160,6 +160,7 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                                       .grad_k = {arguments.grad_k, p.dim, p.type},
                                       .grad_v = {arguments.grad_v, p.value_dim, p.type},
                                       .key_reciprocals = prepared.key_reciprocals,
+                                      .query_factors = prepared.query_factors,
                                       .key_factors = prepared.key_factors,
                                       .query_chain = {.q = {original.q, p.dim, p.type},
                                                       .reciprocals = prepared.query_reciprocals,

@@ -21,7 +21,8 @@ struct ForwardParameters {
   Matrix v;
   Matrix out;
   float* lse;
-  const float* key_factors;  // [B, Hk, Nk], or null
+  const float* query_factors;  // [B, H, Nq], or null
+  const float* key_factors;    // [B, Hk, Nk], or null
 };
 
 template <typename T, int kWidth>
@@ -44,6 +45,7 @@ struct ForwardMemory {
   alignas(16) uint8_t queries[Shape::QueryTile::kBytes];
   alignas(16) uint8_t keys[Shape::KeyTile::kBytes];
   alignas(16) uint8_t values[Shape::KeyTile::kBytes];
+  float query_factors[Shape::kQueries];
   alignas(8) float key_factors[Shape::kKeys];
   uint2 dropout[Shape::kQueries];
   uint8_t nonfinite[Shape::kKeys];
@@ -136,6 +138,11 @@ struct ForwardBlock {
   __device__ void stage_queries() {
     const Rows<T> queries(p.q, sequence.batch, head, sequence.first_query);
     stage<Shape::kThreads>(QueryTile{shared_address(memory.queries)}, queries, first_query, rules.queries);
+    if (p.query_factors != nullptr) {
+      const float* factors =
+          p.query_factors + dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
+      stage<Shape::kThreads>(memory.query_factors, factors, first_query, rules.queries);
+    }
     if (p.problem.dropout_p == 0) return;
     for (int row = threadIdx.x; row < Shape::kQueries; row += Shape::kThreads) {
       const DropoutRow draw(p.problem.dropout_seed, sequence.index, head, first_query + row);
@@ -175,6 +182,7 @@ struct ForwardBlock {
     const float unit = rules.unit();
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
+      if (p.query_factors != nullptr) scale_rows(scores[r], memory.query_factors + first_row - first_query + r * 16);
       if (p.key_factors != nullptr) scale_columns(scores[r], memory.key_factors);
       rules.template apply<Along::queries>(scores[r], first_row + r * 16, first_key);
       running.raise(r, scores[r], out[r], unit);
@@ -279,6 +287,7 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
                                      {p.v, p.value_dim, p.type},
                                      {outputs.out, p.value_dim, p.type},
                                      outputs.lse,
+                                     prepared.query_factors,
                                      prepared.key_factors};
   if (const cudaError_t error =
           clear_rows_of_no_sequence(p, p.cu_seqlens_q, p.queries, p.heads, parameters.out, outputs.lse, launch.stream);

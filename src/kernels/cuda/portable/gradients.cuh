@@ -35,7 +35,8 @@ struct GradientParameters {
   Matrix grad_k;
   Matrix grad_v;
   const float* key_reciprocals;
-  const float* key_factors;  // [B, Hk, Nk], or null
+  const float* query_factors;  // [B, H, Nq], or null
+  const float* key_factors;    // [B, Hk, Nk], or null
   QueryChain query_chain;
 };
 
@@ -70,7 +71,8 @@ struct GradientMemory {
   alignas(16) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
   alignas(16) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
   QuerySide<kKeySide ? Shape::kStreamed : Shape::kOwned> queries[kKeySide ? Shape::kStages : 1];
-  alignas(8) float key_factors[kKeySide ? 1 : Shape::kStages][kKeySide ? Shape::kOwned : Shape::kStreamed];
+  float owned_factors[Shape::kOwned];
+  alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];
 };
 
@@ -163,22 +165,23 @@ struct GradientBlock {
     }
   }
 
+  __device__ const float* owned_factors() const { return kKeySide ? p.key_factors : p.query_factors; }
+  __device__ const float* streamed_factors() const { return kKeySide ? p.query_factors : p.key_factors; }
+
   template <int kCount>
-  __device__ void stage_key_factors(float (&factors)[kCount], int key_head, int first_key) const {
-    if (p.key_factors == nullptr) return;
-    const float* from =
-        p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, key_head, p.problem.keys, sequence.first_key);
-    stage<Shape::kThreads>(factors, from, first_key, rules.keys);
+  __device__ void stage_factors(float (&to)[kCount], const float* factors, int of_head, int first, bool key) const {
+    if (factors == nullptr) return;
+    const AttentionProblem& all = p.problem;
+    factors += key ? dense_row(sequence.batch, all.kv_heads, of_head, all.keys, sequence.first_key)
+                   : dense_row(sequence.batch, all.heads, of_head, all.queries, sequence.first_query);
+    stage<Shape::kThreads>(to, factors, first, key ? rules.keys : rules.queries);
   }
 
   __device__ void stage_owned() {
     stage<Shape::kThreads>(owned(0), rows_of(kKeySide ? p.k : p.q, head, kKeySide), first_owned, owned_rows());
     stage<Shape::kThreads>(owned(1), rows_of(kKeySide ? p.v : p.grad_out, head, kKeySide), first_owned, owned_rows());
-    if (kKeySide) {
-      stage_key_factors(memory.key_factors[0], head, first_owned);
-    } else {
-      stage_query_side(memory.queries[0], head, first_owned);
-    }
+    stage_factors(memory.owned_factors, owned_factors(), head, first_owned, kKeySide);
+    if (!kKeySide) stage_query_side(memory.queries[0], head, first_owned);
   }
 
   __device__ int streamed_head(const Steps& s, int step) const { return kKeySide ? head_at(s, step) : head / group; }
@@ -188,11 +191,9 @@ struct GradientBlock {
     if (step >= s.count) return;
     const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(s, step), !kKeySide);
     stage<Shape::kThreads>(first_tile(step), rows, row_at(s, step), streamed_rows());
-    if constexpr (kKeySide) {
-      stage_query_side(memory.queries[step % Shape::kStages], head_at(s, step), row_at(s, step));
-    } else {
-      stage_key_factors(memory.key_factors[step % Shape::kStages], streamed_head(s, step), row_at(s, step));
-    }
+    stage_factors(memory.streamed_factors[step % Shape::kStages], streamed_factors(), streamed_head(s, step),
+                  row_at(s, step), !kKeySide);
+    if (kKeySide) stage_query_side(memory.queries[step % Shape::kStages], head_at(s, step), row_at(s, step));
     commit_copies();
   }
   __device__ void stage_second(const Steps& s, int step) {
@@ -202,14 +203,11 @@ struct GradientBlock {
     commit_copies();
   }
 
-  __device__ float key_factor(int key) const { return memory.key_factors[0][key - first_owned]; }
-  __device__ void multiply_key_factors(Accumulator (&scores)[kBlocks], int step) const {
-    if (p.key_factors == nullptr) return;
-    if constexpr (kKeySide) {
-      scale_rows(scores, key_factor(first_row + lane_row()), key_factor(first_row + lane_row() + 8));
-    } else {
-      scale_columns(scores, memory.key_factors[step % Shape::kStages]);
-    }
+  __device__ void multiply_owned_factors(Accumulator (&scores)[kBlocks]) const {
+    if (owned_factors() != nullptr) scale_rows(scores, memory.owned_factors + first_row - first_owned);
+  }
+  __device__ void multiply_streamed_factors(Accumulator (&scores)[kBlocks], int step) const {
+    if (streamed_factors() != nullptr) scale_columns(scores, memory.streamed_factors[step % Shape::kStages]);
   }
 
   // Turns logits into weights, and the gradients of the weights into those of the logits.
@@ -300,10 +298,11 @@ struct GradientBlock {
       stage_second(s, index + 1);
     }
     if (active) {
-      multiply_key_factors(weights[0], index);
+      multiply_owned_factors(weights[0]);
+      multiply_streamed_factors(weights[0], index);
       rules.template apply<kRows>(weights[0], kKeySide ? row : first_row, kKeySide ? first_row : row);
       differentiate(weights[0], grads[0], row, index);
-      if (!kKeySide) multiply_key_factors(grads[0], index);
+      if (kFirst) multiply_streamed_factors(grads[0], index);
       if constexpr (kSecond) {
         const Weights<T, kStreamed> left[1] = {Weights<T, kStreamed>(weights[0])};
         multiply_weights<T>(second_sums, left, second_tile(index));
@@ -354,7 +353,7 @@ struct GradientBlock {
           const float* reciprocals = p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, head,
                                                                    p.problem.keys, sequence.first_key);
           project_rows(first_sums[0], reciprocals, first_row, rules.keys, [&](int row, int column) {
-            return owned(0).element(row - first_owned, column) * key_factor(row);
+            return owned(0).element(row - first_owned, column) * memory.owned_factors[row - first_owned];
           });
         }
         store_rows<T>(first_sums[0], {p.grad_k, sequence.batch, head, sequence.first_key}, first_row, stored);

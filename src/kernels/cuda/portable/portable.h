@@ -8,7 +8,7 @@
 
 namespace quest::kernels::cuda::portable {
 
-// Keys that are normalised are prepared as NormalizedKeys::factored.
+// Prepared as Preparation::factored.
 cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
 
 // Beyond what prepare() needs, in floats; aligned to 8 bytes.

@@ -60,21 +60,26 @@ __device__ void store_rows(const Accumulator (&rows)[kBlocks], const OutputRows<
 }
 
 template <int kBlocks>
+__device__ void scale_rows(Accumulator (&rows)[kBlocks], float upper, float lower) {
+#pragma unroll
+  for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) rows[block].x[i] *= i < 2 ? upper : lower;
+  }
+}
+
+template <int kBlocks>
+__device__ void scale_rows(Accumulator (&rows)[kBlocks], const float* factors) {
+  scale_rows(rows, factors[lane_row()], factors[lane_row() + 8]);
+}
+
+template <int kBlocks>
 __device__ void scale_columns(Accumulator (&rows)[kBlocks], const float* factors) {
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
     const float2 pair = *reinterpret_cast<const float2*>(factors + block * 8 + lane_column());
 #pragma unroll
     for (int i = 0; i < 4; ++i) rows[block].x[i] *= i % 2 == 0 ? pair.x : pair.y;
-  }
-}
-
-template <int kBlocks>
-__device__ void scale_rows(Accumulator (&rows)[kBlocks], float upper, float lower) {
-#pragma unroll
-  for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) rows[block].x[i] *= i < 2 ? upper : lower;
   }
 }
 
