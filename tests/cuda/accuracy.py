@@ -56,8 +56,8 @@ def gradients_of(function, inputs, grad_out):
 def standard_errors(q, k, v, grad_out, options):
     """Errors of PyTorch's attention on these inputs: output and the gradients of q, k, v."""
     seen = None
-    if options.get("mask") is not None or options.get("key_lengths") is not None or options.get("causal"):
-        seen = ops.visible_pairs(q, k, *(options.get(name) for name in ("mask", "key_lengths", "causal")))
+    if any(options.get(name) is not None for name in ("mask", "key_lengths", "cu_seqlens_q")) or options.get("causal"):
+        seen = ops.visible_in_all(q, k, options)
         seen = seen | ~seen.any(-1, keepdim=True)
         seen = seen.expand(q.shape[0], q.shape[1], -1, -1)
     # Copies, because PyTorch's kernels do not take every layout.
@@ -70,9 +70,10 @@ def standard_errors(q, k, v, grad_out, options):
     return [Errors(a, e, least) for a, e in zip(actual, exact)]
 
 
-def gain_scale(q, grad_q):
-    """The size a sum of products of q and its gradient would have if their signs were random."""
-    return rms((q.double() * grad_q).square().sum((0, 2)).sqrt())
+def gain_scale(q, grad_q, gain):
+    """The size the gain's sums of products of q and its gradient would have if their signs were random."""
+    squares = (q.double() * grad_q).square().sum((0, 2))
+    return rms(squares.sum_to_size(gain.shape).sqrt())
 
 
 def exact_results(q, k, v, grad_out, options):
@@ -139,7 +140,7 @@ def problems(case):
             continue
         least = 0.05 * rms(grad_out)
         if name == "grad_gain":
-            least = max(least, gain_scale(q, exact["grad_q"]))
+            least = max(least, gain_scale(q, exact["grad_q"], options["gain"]))
         if name == "grad_mask" and case.mask == "broadcast":  # the exact gradient is zero
             least = math.sqrt(v.shape[3]) * rms(grad_out)
         errors = Errors(actual[name], exact[name], least)

@@ -50,6 +50,18 @@ def visible_pairs(q, k, mask=None, key_lengths=None, causal=0):
     return seen
 
 
+def visible_in_all(q, k, options):
+    """The same of all sequences, packed ones too."""
+    if options.get("cu_seqlens_q") is None:
+        return visible_pairs(q, k, *(options.get(name) for name in ("mask", "key_lengths", "causal")))
+    seen = torch.zeros(1, 1, q.shape[2], k.shape[2], dtype=torch.bool, device=q.device)
+    at_q, at_k = options["cu_seqlens_q"].tolist(), options["cu_seqlens_k"].tolist()
+    for s in range(len(at_q) - 1):
+        rows, keys = slice(at_q[s], at_q[s + 1]), slice(at_k[s], at_k[s + 1])
+        seen[:, :, rows, keys] = visible_pairs(q[:, :, rows], k[:, :, keys], causal=options.get("causal", 0))
+    return seen
+
+
 def unit_rows(x):
     largest = x.abs().amax(-1, keepdim=True)
     x = x / torch.where(largest > 0, largest, 1.0)
