@@ -177,7 +177,7 @@ TEST(ToyTraining, RecordsWhatAPlainLoopFinds) {
   }
 }
 
-// About six minutes on two cores: --gtest_also_run_disabled_tests --gtest_filter='ToyTraining.*150*'
+// About 15 minutes of CPU time: --gtest_also_run_disabled_tests --gtest_filter='ToyTraining.*150*'
 TEST(ToyTraining, DISABLED_SucceedsAsOftenAsAPlainLoopIn150Trainings) {
   const auto settings = experiments::paper_settings();
   const auto trainings = one_training_per_grid_point(settings);
