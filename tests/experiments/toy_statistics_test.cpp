@@ -62,9 +62,9 @@ double mean_where(const at::Tensor& values, const at::Tensor& chosen) {
 
 // What the engine records after an epoch, but for the accuracies.
 void look_at(const ToyReference& reference, const sweep::TaskData& data, const at::Tensor& inputs,
-             kernels::cpu::EpochRecord& record) {
+             sweep::EpochRecord& record) {
   const torch::NoGradGuard no_grad;
-  const int samples = std::min(data.samples, kernels::cpu::kProbeSamples);
+  const int samples = std::min(data.samples, sweep::kProbeSamples);
   const auto [query_norm, key_norms, entropy] = reference.attended(inputs.narrow(0, 0, samples));
   auto biased = torch::zeros_like(key_norms, torch::kBool);
   auto unbiased = torch::zeros_like(biased);
