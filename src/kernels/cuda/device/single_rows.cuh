@@ -204,16 +204,20 @@ __device__ bool is_spoiled(const Accumulator (&rows)[kBlocks]) {
   return probe[0] + probe[1] != 0;
 }
 
-// Which of a warp's sixteen rows are, as bits; the same in all lanes.
+// Which of a warp's sixteen rows have, as bits; the same in all lanes.
 template <int kBlocks>
 __device__ uint32_t spoiled_rows(const Accumulator (&rows)[kBlocks]) {
-  uint32_t found = 0;
-  if (!__any_sync(0xffffffffu, is_spoiled(rows))) return found;
-  for (int half = 0; half < 2; ++half) {
-    float probe = 0;
+  float probe[2][2] = {};
 #pragma unroll
-    for (const Accumulator& block : rows) probe += block.x[2 * half] * 0 + block.x[2 * half + 1] * 0;
-    const uint32_t lanes = __ballot_sync(0xffffffffu, probe != 0);
+  for (const Accumulator& block : rows) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) probe[i / 2][i % 2] = fmaf(block.x[i], 0, probe[i / 2][i % 2]);
+  }
+  const bool spoiled[2] = {probe[0][0] + probe[0][1] != 0, probe[1][0] + probe[1][1] != 0};
+  uint32_t found = 0;
+  if (!__any_sync(0xffffffffu, spoiled[0] || spoiled[1])) return found;
+  for (int half = 0; half < 2; ++half) {
+    const uint32_t lanes = __ballot_sync(0xffffffffu, spoiled[half]);
     for (int row = 0; row < 8; ++row) found |= (lanes >> 4 * row & 15) != 0 ? 1u << (8 * half + row) : 0;
   }
   return found;
