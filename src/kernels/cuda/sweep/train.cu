@@ -193,10 +193,10 @@ class SweepOnDevice {
   DeviceArray<EpochTotals> totals_;
 };
 
-void allow_shared_memory(int tokens) {
-  check(cudaFuncSetAttribute(train_epoch_of_models, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(ModelMemory::bytes(tokens))),
-        "asking for shared memory");
+// Fails on a GPU that lacks the memory, or for which the kernel was not compiled.
+cudaError_t allow_shared_memory(int tokens) {
+  return cudaFuncSetAttribute(train_epoch_of_models, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              static_cast<int>(ModelMemory::bytes(tokens)));
 }
 
 }  // namespace
@@ -207,6 +207,9 @@ std::string sweep_obstacle(int tokens) {
   if (tokens > kMostTokens) {
     return "the GPU's engine takes up to " + std::to_string(kMostTokens) + " tokens, got " + std::to_string(tokens);
   }
+  if (const cudaError_t error = allow_shared_memory(tokens); error != cudaSuccess) {
+    return std::string("the GPU cannot run the engine: ") + cudaGetErrorString(error);
+  }
   return "";
 }
 
@@ -215,7 +218,7 @@ SweepDevice sweep_device(int tokens) {
   check(cudaGetDevice(&device), "choosing a GPU");
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), "asking for the GPU's properties");
-  allow_shared_memory(tokens);
+  check(allow_shared_memory(tokens), "asking for shared memory");
   int blocks = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, train_epoch_of_models, kThreads,
                                                       ModelMemory::bytes(tokens)),
@@ -226,7 +229,7 @@ SweepDevice sweep_device(int tokens) {
 std::optional<std::vector<sweep::SweepResult>> train_together(std::span<const SweepTraining> trainings,
                                                               const std::function<bool()>& should_stop) {
   const sweep::SweepRecipe& recipe = trainings.front().recipe;
-  allow_shared_memory(recipe.model.tokens);
+  check(allow_shared_memory(recipe.model.tokens), "asking for shared memory");
   SweepOnDevice device(trainings);
   std::vector<sweep::SweepResult> results(trainings.size());
   for (int epoch = 0; epoch < recipe.epochs; ++epoch) {
