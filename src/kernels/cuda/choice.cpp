@@ -25,10 +25,11 @@ constexpr ShortLimit kShortLimits[] = {
 // Which problems the long-sequence kernels serve, where the short ones do not.
 struct LongRange {
   std::int64_t least_keys;
+  std::int64_t smallest_dim;
   std::int64_t largest_dim;
   std::int64_t dim_step;
 };
-constexpr LongRange kLongRange{.least_keys = 129, .largest_dim = 128, .dim_step = 8};
+constexpr LongRange kLongRange{.least_keys = 129, .smallest_dim = 16, .largest_dim = 128, .dim_step = 8};
 
 // What keeps a problem from both Hopper families, first match first.
 struct Obstacle {
@@ -69,7 +70,8 @@ bool short_is_fastest(const AttentionProblem& p) {
 }
 
 bool long_serves(const AttentionProblem& p) {
-  return p.keys >= kLongRange.least_keys && p.dim <= kLongRange.largest_dim && p.dim % kLongRange.dim_step == 0;
+  return p.keys >= kLongRange.least_keys && p.dim >= kLongRange.smallest_dim && p.dim <= kLongRange.largest_dim &&
+         p.dim % kLongRange.dim_step == 0;
 }
 
 }  // namespace
