@@ -1,7 +1,8 @@
 """Every case against the plain formula in float64 on the same rounded inputs.
 
 The budget of a 16-bit type is 1.5 times (1.75 times with a gain of several dimensions) the error of PyTorch's standard
-attention in that type on inputs of the same size; of float32 it is fixed. Errors are relative, in the root mean square and at the worst element.
+attention in that type on inputs of the same size; of float32 it is fixed. Errors are relative, in the root mean square
+and at the worst element.
 """
 
 import math
