@@ -51,7 +51,10 @@ venv_is_ready() {
   [[ -x .venv/bin/python3 ]] && .venv/bin/python3 - "$torch_version" 2>/dev/null <<'PYTHON'
 import sys
 from importlib.metadata import version
-version("numpy")
+with open("tests/python/requirements.txt") as file:
+    for line in file:
+        if not line.startswith("#"):
+            version(line.strip())
 sys.exit(version("torch").split("+")[0] != sys.argv[1])
 PYTHON
 }
@@ -62,7 +65,8 @@ install_torch() {
   echo "setup: installing torch $torch_version (CPU) into .venv"
   python3 -m venv .venv
   # Where pip's index has no CPU build, the default one serves as well; it is many times larger.
-  "${pip[@]}" "torch==$torch_version+cpu" numpy || "${pip[@]}" "torch==$torch_version" numpy
+  "${pip[@]}" "torch==$torch_version+cpu" || "${pip[@]}" "torch==$torch_version"
+  "${pip[@]}" -r tests/python/requirements.txt
   venv_is_ready || fail "torch $torch_version did not install into .venv; see pip's messages above"
 }
 

@@ -1,0 +1,18 @@
+"""Query-modulated spherical attention (QUEST) and its relatives for PyTorch, over fused kernels."""
+
+from ._library import load_libraries
+
+load_libraries()
+
+from . import _operators  # noqa: E402, F401  (registers the operators' derivatives)
+from ._attention import AttentionStats, attention  # noqa: E402
+from ._formulation import FORMULATIONS, Formulation  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FORMULATIONS",
+    "AttentionStats",
+    "Formulation",
+    "attention",
+]

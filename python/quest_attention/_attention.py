@@ -1,0 +1,322 @@
+"""The attention function: options become a resolved call, and a path that serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, overload
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ._call import CAUSAL_LOWER_RIGHT, CAUSAL_NONE, CAUSAL_TOP_LEFT, Call
+from ._formula import attention_formula, statistics_formula
+from ._formulation import Formulation, find_formulation
+from ._library import serves
+
+LARGEST_CUDA_DIM = 256
+
+Path = Literal["automatic", "fused", "reference"]
+
+
+class AttentionStats(NamedTuple):
+    """What a layer's attention looked like: detached, float32 (float64 for float64 inputs)."""
+
+    lse: Tensor  #: [B, H, Nq] log-sum-exp of the logits; -inf for a query that sees no key
+    max_logit: Tensor  #: [B, H, Nq] largest logit; -inf for a query that sees no key
+    entropy: Tensor  #: [B, H, Nq] of the weights, in nats, before dropout
+    q_norm: Tensor  #: [B, H, Nq] as given
+    k_norm: Tensor  #: [B, Hk, Nk] as given
+    key_mass: Tensor  #: [B, H, Nk] attention a key receives from all queries: its sink score
+
+
+Observer = Callable[[Call, Callable[[], AttentionStats]], None]
+
+#: Called with every call of attention in this process, and with a function that gives its statistics.
+observers: list[Observer] = []
+
+
+def gain_matrix(gain: Tensor, q: Tensor, formulation: Formulation) -> Tensor:
+    heads, dim = q.shape[1], q.shape[3]
+    if not gain.is_floating_point():
+        raise TypeError(f"gain must hold floating-point numbers, got {gain.dtype}")
+    shape = tuple(gain.shape)
+    if len(shape) < 2 and gain.numel() == 1:
+        shape = (1, 1)
+    elif len(shape) == 1 and heads == dim and shape[0] == heads:
+        if not formulation.needs_gain:
+            raise ValueError(
+                f"gain of shape [{heads}] could belong to the heads or to the dimensions, both are {heads}; "
+                f"give [{heads}, 1] or [1, {dim}]"
+            )
+        shape = (heads, 1) if formulation.gain_axes == "head" else (1, dim)
+    elif len(shape) == 1:
+        shape = (heads, 1) if shape[0] == heads else (1, shape[0])
+    if len(shape) != 2 or shape[0] not in (1, heads) or shape[1] not in (1, dim):
+        raise ValueError(
+            f"gain must be a scalar or have shape [{heads}] (heads), [{dim}] (dim), [{heads}, {dim}], [{heads}, 1] or "
+            f"[1, {dim}], got {list(gain.shape)}"
+        )
+    matrix = gain.reshape(shape).to(torch.float64 if q.dtype == torch.float64 else torch.float32)
+    return matrix.detach() if formulation.needs_gain and not formulation.gain_is_learned else matrix
+
+
+def resolve_gain(gain: Tensor | None, q: Tensor, formulation: Formulation) -> Tensor | None:
+    if gain is not None:
+        return gain_matrix(gain, q, formulation)
+    if formulation.needs_gain:
+        raise ValueError(
+            f"gain is required by the formulation {formulation.name!r}, got none; pass gain=, or let "
+            f"quest_attention.patch(model, {formulation.name!r}) add a learned one to each layer of a model"
+            if formulation.gain_is_learned
+            else f"gain is required by the formulation {formulation.name!r}, got none; pass the estimate as gain="
+        )
+    return None
+
+
+def dropout_seed_tensor(dropout_p: float, seed: int | None) -> Tensor | None:
+    if dropout_p == 0.0:
+        return None
+    if seed is None:
+        return torch.randint(0, 2**63 - 1, (), dtype=torch.int64, device="cpu")
+    return torch.tensor(seed, dtype=torch.int64, device="cpu")
+
+
+def causal_kind(is_causal: bool, alignment: str) -> int:
+    kinds = {"top_left": CAUSAL_TOP_LEFT, "lower_right": CAUSAL_LOWER_RIGHT}
+    if alignment not in kinds:
+        raise ValueError(f"causal_alignment must be 'top_left' or 'lower_right', got {alignment!r}")
+    return kinds[alignment] if is_causal else CAUSAL_NONE
+
+
+def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    device = q.device.type
+    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+        return q, k, v
+    dtype = torch.get_autocast_dtype(device)
+
+    def cast(x: Tensor) -> Tensor:
+        return x.to(dtype) if x.is_floating_point() and x.dtype != torch.float64 else x
+
+    return cast(q), cast(k), cast(v)
+
+
+def with_four_dimensions(name: str, x: Tensor) -> Tensor:
+    """[batch, heads, rows, dim]; further leading dimensions join the batch, and without heads there is one."""
+    if x.is_nested:
+        raise ValueError(
+            f"{name} must be a plain tensor, got a nested one; give packed rows with cu_seqlens_q and cu_seqlens_k, "
+            "or a padded batch with key_lengths"
+        )
+    if x.dim() < 3:
+        raise ValueError(f"{name} must have dimensions [batch, heads, rows, dim] or [batch, rows, dim], got {list(x.shape)}")
+    return x.unsqueeze(1) if x.dim() == 3 else x.flatten(0, -4)
+
+
+def mask_with_four_dimensions(mask: Tensor, q: Tensor) -> Tensor:
+    if q.dim() == 3:
+        return mask.unsqueeze(-3) if mask.dim() == 3 else mask
+    if q.dim() > 4 and mask.dim() > 3:
+        return mask.expand(*q.shape[:-3], *mask.shape[-3:]).flatten(0, -4)
+    return mask
+
+
+def check_devices(q: Tensor, **others: Tensor | None) -> None:
+    for name, tensor in others.items():
+        if tensor is not None and tensor.device != q.device:
+            raise ValueError(
+                f"{name} must be on the device of q, {q.device}, got {tensor.device}; move it with .to({str(q.device)!r})"
+            )
+
+
+def check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
+    if not enable_gqa and k.shape[1] != q.shape[1]:
+        raise ValueError(
+            f"k must have the {q.shape[1]} heads of q, got {k.shape[1]}; set enable_gqa=True to share key heads between "
+            "query heads"
+        )
+
+
+def check_by_library(call: Call) -> None:
+    """The rules of the shared library, for a call that does not reach its kernels."""
+
+    def shape_of(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
+
+    shapes = Call(*map(shape_of, call[:8]), None, *call[9:])  # type: ignore[arg-type]
+    torch.ops.quest.attention_forward(*shapes[:3], *shapes.common())
+
+
+def obstacle_to_fusing(call: Call) -> str | None:
+    """Why the fused kernels cannot serve a call, or None."""
+    if torch._C._are_functorch_transforms_active():
+        return "a torch.func transform (vmap, grad, jvp) is active"
+    if forward_ad._current_level >= 0:
+        return "forward-mode differentiation is active"
+    if call.q.dtype == torch.float64:
+        return "float64 is computed by the plain formula"
+    if call.q.device.type == "meta" or serves(call.q.device):
+        if call.q.is_cuda and max(call.q.shape[3], call.v.shape[3]) > LARGEST_CUDA_DIM:
+            return f"the fused CUDA kernels take head dimensions up to {LARGEST_CUDA_DIM}"
+        return None
+    return f"there are no fused kernels for {call.q.device.type} tensors"
+
+
+def check_cuda(call: Call) -> None:
+    """On a GPU a call never falls back to the slow formula unnoticed because of its type or of the installation."""
+    if call.q.device.type != "cuda":
+        return
+    if call.q.dtype == torch.float64:
+        raise TypeError(
+            f"q, k and v are float64 on {call.q.device}, and the GPU kernels take float32, bfloat16 and float16; convert "
+            "them with .float(), or ask for the plain formula with path='reference'"
+        )
+    if not serves(call.q.device):
+        raise RuntimeError(
+            f"q is on {call.q.device} and this installation of quest_attention has no CUDA library; reinstall it where "
+            "nvcc is on PATH with: pip install . --config-settings=cmake.define.QUEST_CUDA=ON (in a clone of the "
+            "project), or ask for the plain formula with path='reference'"
+        )
+
+
+def takes_formula(call: Call, path: Path) -> bool:
+    if path not in ("automatic", "fused", "reference"):
+        raise ValueError(f"path must be 'automatic', 'fused' or 'reference', got {path!r}")
+    if path == "reference":
+        return True
+    check_cuda(call)
+    obstacle = obstacle_to_fusing(call)
+    if path == "fused" and obstacle is not None:
+        raise ValueError(f"path='fused' was asked for, but {obstacle}; use path='automatic'")
+    return obstacle is not None
+
+
+def detached(call: Call) -> Call:
+    return Call(*(x.detach() if isinstance(x, Tensor) else x for x in call))  # type: ignore[arg-type]
+
+
+def formula_statistics(call: Call) -> AttentionStats:
+    with torch.no_grad():
+        return AttentionStats(*statistics_formula(detached(call)))
+
+
+def fused_statistics(call: Call, lse: Tensor) -> AttentionStats:
+    plain = detached(call)
+    lse = lse.detach()
+    return AttentionStats(lse, *torch.ops.quest.attention_statistics(plain.q, plain.k, lse, *plain.common()))
+
+
+def run(call: Call, path: Path) -> tuple[Tensor, Callable[[], AttentionStats]]:
+    if takes_formula(call, path):
+        if not torch._C._are_functorch_transforms_active() and not torch.compiler.is_compiling():
+            check_by_library(call)
+        return attention_formula(call), lambda: formula_statistics(call)
+    out, lse = torch.ops.quest.attention(*call)
+    return out, lambda: fused_statistics(call, lse)
+
+
+@overload
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, *, return_stats: Literal[True], **options: Any
+) -> tuple[Tensor, AttentionStats]: ...
+@overload
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    formulation: str | Formulation = "quest",
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    dropout_p: float = 0.0,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    gain: Tensor | None = None,
+    return_stats: Literal[False] = False,
+    causal_alignment: Literal["top_left", "lower_right"] = "top_left",
+    key_lengths: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    dropout_seed: int | None = None,
+    path: Path = "automatic",
+) -> Tensor: ...
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    formulation: str | Formulation = "quest",
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    dropout_p: float = 0.0,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    gain: Tensor | None = None,
+    return_stats: bool = False,
+    causal_alignment: Literal["top_left", "lower_right"] = "top_left",
+    key_lengths: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    dropout_seed: int | None = None,
+    path: Path = "automatic",
+) -> Tensor | tuple[Tensor, AttentionStats]:
+    """Attention in any of the formulations; arguments mean what they mean in ``F.scaled_dot_product_attention``.
+
+    Args:
+        q: ``[B, H, Nq, D]``, or ``[B, Nq, D]`` for one head; further leading dimensions join the batch.
+        k: ``[B, Hk, Nk, D]``.
+        v: ``[B, Hk, Nk, Dv]``.
+        formulation: a name of ``quest_attention.FORMULATIONS``, or a ``Formulation`` of your own.
+        attn_mask: broadcastable to ``[B, H, Nq, Nk]``; bool: true = may attend; otherwise added to the logits.
+        is_causal: hide later keys. Not together with ``attn_mask``.
+        dropout_p: probability of dropping a weight, in [0, 1).
+        scale: replaces the formulation's own scale (1/sqrt(D) for ``standard``, 1 for ``quest``).
+        enable_gqa: k and v may have fewer heads, each serving H/Hk consecutive query heads.
+        gain: factor on the query side: a scalar, ``[H]``, ``[D]``, ``[H, D]``, ``[H, 1]`` or ``[1, D]``.
+        return_stats: also return the :class:`AttentionStats` of this call.
+        causal_alignment: ``top_left``: query i sees keys 0..i. ``lower_right``: the last query sees every key.
+        key_lengths: ``[B]`` integers; keys at and after the length do not exist.
+        cu_seqlens_q: ``[S + 1]`` integers; S sequences packed along N of a batch of one.
+        cu_seqlens_k: likewise for the keys; both or neither.
+        dropout_seed: the seed of the dropout pattern; drawn from torch's CPU generator when absent.
+        path: ``fused`` refuses what the kernels cannot serve, ``reference`` takes the plain formula.
+
+    Returns:
+        ``[B, H, Nq, Dv]`` in the type of q, with the statistics if asked for. Queries that see no key give 0.
+    """
+    chosen = find_formulation(formulation)
+    check_devices(q, k=k, v=v, attn_mask=attn_mask, gain=gain)
+    rows, keys = q.shape[:-1], k.shape[:-1]
+    if attn_mask is not None:
+        attn_mask = mask_with_four_dimensions(attn_mask, q)
+    q, k, v = (with_four_dimensions(name, x) for name, x in zip("qkv", autocast(q, k, v)))
+    check_heads(q, k, enable_gqa)
+    if attn_mask is not None and attn_mask.is_floating_point() and attn_mask.dtype not in (torch.float32, q.dtype):
+        attn_mask = attn_mask.to(q.dtype)
+    call = Call(
+        q,
+        k,
+        v,
+        gain=resolve_gain(gain, q, chosen),
+        mask=attn_mask,
+        key_lengths=key_lengths,
+        cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k,
+        dropout_seed=dropout_seed_tensor(dropout_p, dropout_seed),
+        normalize_q=chosen.normalize_q,
+        normalize_k=chosen.normalize_k,
+        scale=chosen.default_scale(q.shape[3]) if scale is None else float(scale),
+        causal=causal_kind(is_causal, causal_alignment),
+        dropout_p=dropout_p,
+    )
+    out, statistics = run(call, path)
+    for observe in observers:
+        observe(call, statistics)
+    out = out.reshape(*rows, v.shape[-1])
+    if not return_stats:
+        return out
+    stats = statistics()
+    per_row = {name: getattr(stats, name).reshape(rows) for name in ("lse", "max_logit", "entropy", "q_norm")}
+    return out, AttentionStats(
+        **per_row, k_norm=stats.k_norm.reshape(keys), key_mass=stats.key_mass.reshape(*rows[:-1], keys[-1])
+    )

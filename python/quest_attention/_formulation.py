@@ -1,0 +1,62 @@
+"""The formulations as switches of one formula:
+
+logit_ij = scale * sum_d gain[h, d] * q'_i[d] * k'_j[d],   q' = q or q/|q|,   k' = k or k/|k|
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+GainAxes = Literal["none", "head", "dim", "head_and_dim"]
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """Which sides are normalised, the scale, and what its gain looks like.
+
+    ``gain_axes`` other than ``"none"`` means that a gain is required; ``gain_is_learned`` tells whether it receives
+    gradients or is an estimate.
+    """
+
+    name: str
+    normalize_q: bool = False
+    normalize_k: bool = False
+    divide_by_sqrt_dim: bool = False
+    gain_axes: GainAxes = "none"
+    gain_is_learned: bool = False
+
+    @property
+    def needs_gain(self) -> bool:
+        return self.gain_axes != "none"
+
+    def default_scale(self, head_dim: int) -> float:
+        return 1.0 / math.sqrt(head_dim) if self.divide_by_sqrt_dim else 1.0
+
+
+FORMULATIONS: dict[str, Formulation] = {
+    formulation.name: formulation
+    for formulation in (
+        Formulation("standard", divide_by_sqrt_dim=True),
+        Formulation("quest", normalize_k=True),
+        Formulation("qnorm", normalize_q=True),
+        Formulation("qknorm_hs", normalize_q=True, normalize_k=True, gain_axes="head", gain_is_learned=True),
+        Formulation("qknorm_ds", normalize_q=True, normalize_k=True, gain_axes="dim", gain_is_learned=True),
+        Formulation("qknorm", normalize_q=True, normalize_k=True, gain_axes="head_and_dim", gain_is_learned=True),
+        Formulation("elliptical", divide_by_sqrt_dim=True, gain_axes="head_and_dim"),
+        Formulation("elliptical_quest", normalize_k=True, gain_axes="head_and_dim"),
+    )
+}
+
+
+def find_formulation(formulation: str | Formulation) -> Formulation:
+    """The formulation of that name; a ValueError lists the known names and the nearest one."""
+    if isinstance(formulation, Formulation):
+        return formulation
+    if formulation not in FORMULATIONS:
+        nearest = difflib.get_close_matches(str(formulation), FORMULATIONS, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise ValueError(f"formulation must be one of {', '.join(FORMULATIONS)}, got {formulation!r}{hint}")
+    return FORMULATIONS[formulation]
