@@ -7,6 +7,9 @@ load_libraries()
 from . import _operators  # noqa: E402, F401  (registers the operators' derivatives)
 from ._attention import AttentionStats, attention  # noqa: E402
 from ._formulation import FORMULATIONS, Formulation  # noqa: E402
+from ._huggingface import register_hf  # noqa: E402
+from ._patch import Patch, patch  # noqa: E402
+from ._switch import use  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -14,5 +17,9 @@ __all__ = [
     "FORMULATIONS",
     "AttentionStats",
     "Formulation",
+    "Patch",
     "attention",
+    "patch",
+    "register_hf",
+    "use",
 ]

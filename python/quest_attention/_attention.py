@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, overload
 
 import torch
 from torch import Tensor
@@ -13,6 +13,9 @@ from ._call import CAUSAL_LOWER_RIGHT, CAUSAL_NONE, CAUSAL_TOP_LEFT, Call
 from ._formula import attention_formula, statistics_formula
 from ._formulation import Formulation, find_formulation
 from ._library import serves
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 LARGEST_CUDA_DIM = 256
 
@@ -215,30 +218,29 @@ def run(call: Call, path: Path) -> tuple[Tensor, Callable[[], AttentionStats]]:
     return out, lambda: fused_statistics(call, lse)
 
 
+class Options(TypedDict, total=False):
+    formulation: str | Formulation
+    attn_mask: Tensor | None
+    is_causal: bool
+    dropout_p: float
+    scale: float | None
+    enable_gqa: bool
+    gain: Tensor | None
+    causal_alignment: Literal["top_left", "lower_right"]
+    key_lengths: Tensor | None
+    cu_seqlens_q: Tensor | None
+    cu_seqlens_k: Tensor | None
+    dropout_seed: int | None
+    path: Path
+
+
 @overload
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, *, return_stats: Literal[True], **options: Any
+    q: Tensor, k: Tensor, v: Tensor, *, return_stats: Literal[True], **options: Unpack[Options]
 ) -> tuple[Tensor, AttentionStats]: ...
 @overload
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    formulation: str | Formulation = "quest",
-    attn_mask: Tensor | None = None,
-    is_causal: bool = False,
-    dropout_p: float = 0.0,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    gain: Tensor | None = None,
-    return_stats: Literal[False] = False,
-    causal_alignment: Literal["top_left", "lower_right"] = "top_left",
-    key_lengths: Tensor | None = None,
-    cu_seqlens_q: Tensor | None = None,
-    cu_seqlens_k: Tensor | None = None,
-    dropout_seed: int | None = None,
-    path: Path = "automatic",
+    q: Tensor, k: Tensor, v: Tensor, *, return_stats: Literal[False] = False, **options: Unpack[Options]
 ) -> Tensor: ...
 def attention(
     q: Tensor,

@@ -115,9 +115,7 @@ def _double_backward(ctx: Any, *second: Tensor | None) -> tuple[Tensor | None, .
     *tensors, grad_out = ctx.saved_tensors
     with torch.enable_grad():
         grad_out = _differentiable(grad_out)
-        leaves = [
-            _differentiable(tensor) if asked else tensor for tensor, asked in zip(tensors, ctx.asked)
-        ]
+        leaves: list[Any] = [_differentiable(x) if asked else x for x, asked in zip(tensors, ctx.asked)]
         call = Call(*leaves, *tensors[_DIFFERENTIABLE:], *ctx.settings)
         asked = [index for index in range(_DIFFERENTIABLE) if ctx.asked[index]]
         inputs = [leaves[index] for index in asked]
