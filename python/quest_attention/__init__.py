@@ -8,6 +8,7 @@ from . import _operators  # noqa: E402, F401  (registers the operators' derivati
 from ._attention import AttentionStats, attention  # noqa: E402
 from ._formulation import FORMULATIONS, Formulation  # noqa: E402
 from ._huggingface import register_hf  # noqa: E402
+from ._monitor import ExplosionWarning, Monitor, monitor  # noqa: E402
 from ._patch import Patch, patch  # noqa: E402
 from ._switch import use  # noqa: E402
 
@@ -16,9 +17,12 @@ __version__ = "0.1.0"
 __all__ = [
     "FORMULATIONS",
     "AttentionStats",
+    "ExplosionWarning",
     "Formulation",
+    "Monitor",
     "Patch",
     "attention",
+    "monitor",
     "patch",
     "register_hf",
     "use",

@@ -1,0 +1,179 @@
+"""Watches the attention of a model while it trains."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ._attention import AttentionStats, observers
+from ._call import Call
+from ._formulation import FORMULATIONS
+from ._summary import FIELDS, summarize
+from ._switch import Switch, switch_is_active
+
+if TYPE_CHECKING:
+    import pandas
+
+class ExplosionWarning(UserWarning):
+    """The largest logit of a layer keeps growing: training is about to diverge."""
+
+
+class Record(NamedTuple):
+    step: int
+    layer: str
+    values: Tensor  # [heads, fields], on the device of the model
+
+
+class Monitor:
+    """What ``monitor`` collected. A step is one call of the model in training mode."""
+
+    def __init__(self, every: int, warn: bool, explosion_logit: float, explosion_growth: float) -> None:
+        self.every = every
+        self.step = -1
+        self.is_sampling = False
+        self.records: list[Record] = []
+        self._layers: list[str] = []
+        self._warn = warn
+        self._limits = (explosion_logit, explosion_growth)
+        self._first: dict[str, float] = {}
+        self._warned: set[str] = set()
+
+    def observe(self, call: Call, statistics: Callable[[], AttentionStats]) -> None:
+        if not self.is_sampling or call.q.numel() == 0 or call.k.numel() == 0:
+            return
+        with torch.no_grad():
+            self.records.append(Record(self.step, self._layers[-1], summarize(call, statistics())))
+
+    def check(self) -> None:
+        """Warns once per layer when its largest logit is large and has grown several times since the first step."""
+        limit, growth = self._limits
+        for record in reversed(self.records):
+            if record.step != self.step:
+                break
+            largest = record.values[:, 0].max().item()
+            first = self._first.setdefault(record.layer, max(abs(largest), 1.0))
+            exploded = not math.isfinite(largest) or (largest > limit and largest > growth * first)
+            if exploded and record.layer not in self._warned:
+                self._warned.add(record.layer)
+                head = int(record.values[:, 0].argmax())
+                _, q_norm, k_norm, *_ = record.values[head].tolist()
+                warnings.warn(
+                    f"logit explosion under way in {record.layer!r}, head {head}: the largest logit is {largest:.3g} at step "
+                    f"{self.step} and was {first:.3g}; it comes from |q| = {q_norm:.3g} and |k| = {k_norm:.3g}. Lower the "
+                    "learning rate, or bound the logits with quest_attention.patch(model, 'quest')",
+                    ExplosionWarning,
+                    stacklevel=2,
+                )
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """step, layer, head and the five figures, one tuple per head."""
+        for step, layer, values in self.records:
+            for head, figures in enumerate(values.tolist()):
+                yield (step, layer, head, *figures)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A data frame with columns step, layer, head, max_logit, q_norm, k_norm, entropy, sink."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; install it with: pip install pandas") from error
+        return pandas.DataFrame(list(self.rows()), columns=["step", "layer", "head", *FIELDS])
+
+    def plot(self, field: str = "max_logit", path: str | None = None) -> Any:
+        """One line per layer: the field's largest value over the heads (for entropy the smallest), by step.
+
+        Returns the matplotlib figure, and saves it where ``path`` is given.
+        """
+        if field not in FIELDS:
+            raise ValueError(f"field must be one of {', '.join(FIELDS)}, got {field!r}")
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError("plot needs matplotlib; install it with: pip install matplotlib") from error
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        axes = figure.add_subplot(xlabel="step", ylabel=field)
+        index = FIELDS.index(field)
+        lines: dict[str, tuple[list[int], list[float]]] = {}
+        for step, layer, values in self.records:
+            steps, heights = lines.setdefault(layer, ([], []))
+            steps.append(step)
+            heights.append((values[:, index].min() if field == "entropy" else values[:, index].max()).item())
+        for layer, (steps, heights) in lines.items():
+            axes.plot(steps, heights, label=layer)
+        if lines:
+            axes.legend(fontsize="small")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+    def to_tensorboard(self, log_dir: str) -> None:
+        """Writes ``attention/<field>/<layer>/head<i>`` scalars for TensorBoard."""
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise ImportError("to_tensorboard needs tensorboard; install it with: pip install tensorboard") from error
+        with SummaryWriter(log_dir) as writer:
+            for step, layer, head, *figures in self.rows():
+                for name, value in zip(FIELDS, figures):
+                    writer.add_scalar(f"attention/{name}/{layer}/head{head}", value, step)
+
+
+def follow(model: nn.Module, watch: Monitor) -> list[Any]:
+    """Hooks that tell the monitor which layer is at work, and when a step begins and ends."""
+
+    def enter(name: str) -> Callable[..., None]:
+        return lambda module, args: watch._layers.append(name)
+
+    def leave(module: nn.Module, args: Any, output: Any) -> None:
+        watch._layers.pop()
+
+    def begin(module: nn.Module, args: Any) -> None:
+        watch.step += module.training
+        watch.is_sampling = module.training and watch.step % watch.every == 0
+
+    def end(module: nn.Module, args: Any, output: Any) -> None:
+        if watch.is_sampling and watch._warn:
+            watch.check()
+        # Layers may run outside the model's own call, too: checkpointing computes them again in the backward.
+        watch.is_sampling = False
+
+    handles = [model.register_forward_pre_hook(begin), model.register_forward_hook(end, always_call=True)]
+    for name, module in model.named_modules():
+        handles.append(module.register_forward_pre_hook(enter(name or type(model).__name__)))
+        handles.append(module.register_forward_hook(leave, always_call=True))
+    return handles
+
+
+@contextmanager
+def monitor(
+    model: nn.Module, *, every: int = 1, warn: bool = True, explosion_logit: float = 50.0, explosion_growth: float = 4.0
+) -> Iterator[Monitor]:
+    """Collect, per step, layer and head: the largest logit, |q| and |k| of the pair behind it, entropy and sink score.
+
+    Layers that call torch's attention functions, in whatever way they were switched, are watched. A layer that was not
+    switched is computed by this package's ``standard`` meanwhile, which is the same function; where such layers are
+    checkpointed, ``patch(model, "standard")`` first. For models in eager mode: a compiled graph runs no hooks.
+
+    Args:
+        model: the model whose calls in training mode are the steps.
+        every: look at every n-th step.
+        warn: give an :class:`ExplosionWarning` when a layer's largest logit exceeds ``explosion_logit`` and
+            ``explosion_growth`` times what it was at first, or is not finite. On a GPU this waits for the device.
+    """
+    if every < 1:
+        raise ValueError(f"every must be at least 1, got {every}")
+    watch = Monitor(every, warn, explosion_logit, explosion_growth)
+    with ExitStack() as stack:
+        for handle in follow(model, watch):
+            stack.callback(handle.remove)
+        observers.append(watch.observe)
+        stack.callback(observers.remove, watch.observe)
+        if not switch_is_active():
+            stack.enter_context(Switch(FORMULATIONS["standard"]))
+        yield watch
