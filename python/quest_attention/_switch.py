@@ -14,6 +14,9 @@ from ._attention import attention
 from ._formulation import Formulation, find_formulation
 from ._multihead import multi_head_attention
 
+SDPA = F.scaled_dot_product_attention
+MULTI_HEAD = F.multi_head_attention_forward
+
 
 def scale_for(formulation: Formulation, scale: float | None, dim: int) -> float | None:
     """A caller's scale is read as a factor on the customary 1/sqrt(dim); the factor stays, the rest is the formulation's."""
@@ -68,9 +71,9 @@ class Switch(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is F.scaled_dot_product_attention:
+        if func is SDPA:
             return self.attend(*args, **kwargs)
-        if func is F.multi_head_attention_forward:
+        if func is MULTI_HEAD:
             return multi_head_attention(self.attend, *args, **kwargs)
         return func(*args, **kwargs)
 
