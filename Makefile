@@ -14,11 +14,14 @@ define build
 endef
 run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error $(and $(2),--tests-regex '$(2)')
 
-.PHONY: build setup setup-check demo test bench install format format-check lint asan tsan neon cuda clean
+.PHONY: build setup setup-test setup-check demo test bench install format format-check lint asan tsan neon cuda clean
 .DEFAULT_GOAL := build
 
 setup:
 	@scripts/setup.sh
+
+setup-test:
+	@scripts/setup.sh test
 
 setup-check:
 	@scripts/setup.sh check
@@ -30,7 +33,7 @@ demo: build
 	@build/quest demo
 	@build/quest toy
 
-test: build
+test: setup-test build
 	@$(call run_tests,build)
 
 bench: build

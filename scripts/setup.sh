@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs: Debian packages and, unless TORCH_DIR names one, a torch in .venv.
-# Does nothing where nothing is missing.   Usage: scripts/setup.sh [check]   (check: also the linters' packages)
+# Does nothing where nothing is missing.   Usage: scripts/setup.sh [test|check]   (test: also what the tests of the Python
+# package import; check: also the linters' packages)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,32 +48,43 @@ install_packages() {
     apt-get -qy -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing
 }
 
-venv_is_ready() {
+venv_has_torch() {
   [[ -x .venv/bin/python3 ]] && .venv/bin/python3 - "$torch_version" 2>/dev/null <<'PYTHON'
 import sys
 from importlib.metadata import version
-with open("tests/python/requirements.txt") as file:
-    for line in file:
-        if not line.startswith("#"):
-            version(line.strip())
+version("numpy")
 sys.exit(version("torch").split("+")[0] != sys.argv[1])
 PYTHON
 }
 
+venv_can_test() {
+  .venv/bin/python3 tests/python/run.py --version >/dev/null 2>&1
+}
+
+pip_install() {
+  .venv/bin/python3 -m pip install --disable-pip-version-check "$@"
+}
+
 install_torch() {
-  local pip=(.venv/bin/python3 -m pip install --disable-pip-version-check)
-  venv_is_ready && return
+  venv_has_torch && return
   echo "setup: installing torch $torch_version (CPU) into .venv"
   python3 -m venv .venv
   # Where pip's index has no CPU build, the default one serves as well; it is many times larger.
-  "${pip[@]}" "torch==$torch_version+cpu" || "${pip[@]}" "torch==$torch_version"
-  "${pip[@]}" -r tests/python/requirements.txt
-  venv_is_ready || fail "torch $torch_version did not install into .venv; see pip's messages above"
+  pip_install "torch==$torch_version+cpu" numpy || pip_install "torch==$torch_version" numpy
+  venv_has_torch || fail "torch $torch_version did not install into .venv; see pip's messages above"
+}
+
+install_test_modules() {
+  venv_can_test && return
+  echo "setup: installing what the tests of the Python package import into .venv"
+  pip_install -r tests/python/requirements.txt
+  venv_can_test || fail "tests/python/requirements.txt did not install into .venv; see pip's messages above"
 }
 
 install_packages "$@"
 if [[ -z ${TORCH_DIR:-} ]]; then
   install_torch
+  [[ ${1:-} != test ]] || install_test_modules
 elif [[ ! -f $TORCH_DIR/share/cmake/Torch/TorchConfig.cmake ]]; then
   fail "TORCH_DIR must be a torch package folder, the one that holds share/cmake/Torch; got '$TORCH_DIR'." \
     "Print it with: python3 -c 'import torch; print(torch.__path__[0])'"

@@ -1,0 +1,50 @@
+"""The examples, run as a user runs them, for as many steps as it takes to learn something."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
+
+
+def run(example, *options):
+    command = [sys.executable, str(ROOT / "examples" / example), *options]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    print(result.stdout)
+    return result.stdout
+
+
+def curve_rows(output):
+    rows = re.findall(r"^ *(\d+) +([\d.]+) +([\d.]+)$", output, re.MULTILINE)
+    return [(int(step), float(standard), float(quest)) for step, standard, quest in rows]
+
+
+@pytest.mark.skipif(not FASHION_MNIST.is_dir(), reason="needs Debian's dataset-fashion-mnist")
+def test_vit_on_fashion_mnist():
+    output = run("vit_fashion_mnist.py", "--steps", "300")
+    rows = curve_rows(output)
+    assert len(rows) == 10 and rows[-1][0] == 300
+    accuracies = dict(re.findall(r"^(\w+): ([\d.]+) % of 2000", output, re.MULTILINE))
+    assert accuracies.keys() == {"standard", "quest"}
+    assert all(float(accuracy) > 40 for accuracy in accuracies.values()), f"chance is 10 %\n{output}"
+    assert all(late < early - 0.5 for early, late in zip(rows[0][1:], rows[-1][1:])), output
+
+
+def test_gpt2_on_a_text(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md"))))
+    output = run("gpt2_text.py", "--text", str(text), "--steps", "200")
+    first, last = curve_rows(output)[0], curve_rows(output)[-1]
+    assert last[0] == 200 and all(late < early - 1 for early, late in zip(first[1:], last[1:])), output
+
+
+def test_a_text_that_is_too_short(tmp_path):
+    (tmp_path / "short.txt").write_text("short")
+    command = [sys.executable, str(ROOT / "examples" / "gpt2_text.py"), "--text", str(tmp_path / "short.txt")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1 and "choose a longer text" in result.stderr
