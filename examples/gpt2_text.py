@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import quest_attention
 import torch
 from curves import print_curves
 from torch import Tensor
 from transformers import AutoModelForCausalLM, GPT2Config
-
-import quest_attention
 
 
 def windows(data: Tensor, count: int, length: int) -> Tensor:

@@ -10,19 +10,20 @@ import gzip
 from pathlib import Path
 
 import numpy
+import quest_attention
 import torch
 import torch.nn.functional as F
 from curves import print_curves
 from torch import Tensor
 from transformers import AutoModelForImageClassification, ViTConfig
 
-import quest_attention
-
 
 def read_idx(path: Path) -> Tensor:
     """The format of the MNIST family: two zero bytes, type, rank, the sizes as big-endian integers, the values."""
     if not path.is_file():
-        raise SystemExit(f"{path} does not exist; install Debian's dataset-fashion-mnist, or name the folder with --data")
+        raise SystemExit(
+            f"{path} does not exist; install Debian's dataset-fashion-mnist, or name the folder with --data"
+        )
     content = gzip.decompress(path.read_bytes())
     sizes = numpy.frombuffer(content, ">u4", content[3], 4).astype(int)
     values = numpy.frombuffer(content, "u1", offset=4 + 4 * len(sizes))

@@ -12,8 +12,6 @@ from ._monitor import ExplosionWarning, Monitor, monitor  # noqa: E402
 from ._patch import Patch, patch  # noqa: E402
 from ._switch import use  # noqa: E402
 
-__version__ = "0.1.0"
-
 __all__ = [
     "FORMULATIONS",
     "AttentionStats",

@@ -112,7 +112,9 @@ def with_four_dimensions(name: str, x: Tensor) -> Tensor:
             "or a padded batch with key_lengths"
         )
     if x.dim() < 3:
-        raise ValueError(f"{name} must have dimensions [batch, heads, rows, dim] or [batch, rows, dim], got {list(x.shape)}")
+        raise ValueError(
+            f"{name} must have dimensions [batch, heads, rows, dim] or [batch, rows, dim], got {list(x.shape)}"
+        )
     return x.unsqueeze(1) if x.dim() == 3 else x.flatten(0, -4)
 
 
@@ -128,15 +130,16 @@ def check_devices(q: Tensor, **others: Tensor | None) -> None:
     for name, tensor in others.items():
         if tensor is not None and tensor.device != q.device:
             raise ValueError(
-                f"{name} must be on the device of q, {q.device}, got {tensor.device}; move it with .to({str(q.device)!r})"
+                f"{name} must be on the device of q, {q.device}, got {tensor.device}; "
+                f"move it with .to({str(q.device)!r})"
             )
 
 
 def check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
     if not enable_gqa and k.shape[1] != q.shape[1]:
         raise ValueError(
-            f"k must have the {q.shape[1]} heads of q, got {k.shape[1]}; set enable_gqa=True to share key heads between "
-            "query heads"
+            f"k must have the {q.shape[1]} heads of q, got {k.shape[1]}; set enable_gqa=True to share key heads "
+            "between query heads"
         )
 
 
@@ -171,8 +174,8 @@ def check_cuda(call: Call) -> None:
         return
     if call.q.dtype == torch.float64:
         raise TypeError(
-            f"q, k and v are float64 on {call.q.device}, and the GPU kernels take float32, bfloat16 and float16; convert "
-            "them with .float(), or ask for the plain formula with path='reference'"
+            f"q, k and v are float64 on {call.q.device}, and the GPU kernels take float32, bfloat16 and float16; "
+            "convert them with .float(), or ask for the plain formula with path='reference'"
         )
     if not serves(call.q.device):
         raise RuntimeError(

@@ -42,8 +42,8 @@ def hf_attention(
     for name, what in UNSUPPORTED.items():
         if options.get(name) is not None:
             raise ValueError(
-                f"{type(module).__name__} {what} ({name}), which attn_implementation={formulation.name!r} does not compute; "
-                "use attn_implementation='eager' for this model"
+                f"{type(module).__name__} {what} ({name}), which attn_implementation={formulation.name!r} does not "
+                "compute; use attn_implementation='eager' for this model"
             )
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = bool(causal) and attention_mask is None and query.shape[2] > 1

@@ -17,7 +17,8 @@ def check_torch(version: str) -> None:
     if release < OLDEST_TORCH:
         oldest = ".".join(map(str, OLDEST_TORCH))
         raise ImportError(
-            f"quest_attention needs torch {oldest} or later, found {version}; install one with: pip install 'torch>={oldest}'"
+            f"quest_attention needs torch {oldest} or later, found {version}; "
+            f"install one with: pip install 'torch>={oldest}'"
         )
 
 

@@ -20,6 +20,7 @@ from ._switch import Switch, switch_is_active
 if TYPE_CHECKING:
     import pandas
 
+
 class ExplosionWarning(UserWarning):
     """The largest logit of a layer keeps growing: training is about to diverge."""
 
@@ -64,9 +65,10 @@ class Monitor:
                 head = int(record.values[:, 0].argmax())
                 _, q_norm, k_norm, *_ = record.values[head].tolist()
                 warnings.warn(
-                    f"logit explosion under way in {record.layer!r}, head {head}: the largest logit is {largest:.3g} at step "
-                    f"{self.step} and was {first:.3g}; it comes from |q| = {q_norm:.3g} and |k| = {k_norm:.3g}. Lower the "
-                    "learning rate, or bound the logits with quest_attention.patch(model, 'quest')",
+                    f"logit explosion under way in {record.layer!r}, head {head}: the largest logit is {largest:.3g} "
+                    f"at step {self.step} and was {first:.3g}; it comes from |q| = {q_norm:.3g} and "
+                    f"|k| = {k_norm:.3g}. Lower the learning rate, or bound the logits with "
+                    "quest_attention.patch(model, 'quest')",
                     ExplosionWarning,
                     stacklevel=2,
                 )

@@ -82,9 +82,11 @@ def multi_head_attention(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Arguments, layouts and results are those of ``F.multi_head_attention_forward``; ``attend`` those of its attention."""
+    """Arguments, layouts and results are those of ``F.multi_head_attention_forward``, ``attend`` its attention."""
     if query.shape[-1] != embed_dim_to_check:
-        raise ValueError(f"query must have the {embed_dim_to_check} features of the layer, got shape {list(query.shape)}")
+        raise ValueError(
+            f"query must have the {embed_dim_to_check} features of the layer, got shape {list(query.shape)}"
+        )
     if is_causal and attn_mask is None:
         raise ValueError("is_causal is a hint about attn_mask, got the hint without a mask; pass the causal mask too")
     batched = query.dim() == 3

@@ -44,9 +44,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, Tensor]:
 
 def _gradients(*arguments: Any) -> tuple[Tensor, ...]:
     call, (grad_out, out, lse, gain_grad, mask_grad) = Call(*arguments[:-5]), arguments[-5:]
-    return torch.ops.quest.attention_backward(
-        grad_out, *call[:3], out, lse, *call.common(), gain_grad, mask_grad
-    )
+    return torch.ops.quest.attention_backward(grad_out, *call[:3], out, lse, *call.common(), gain_grad, mask_grad)
 
 
 def _dropout(rows: Tensor, keys: int, dropout_p: float, dropout_seed: Tensor) -> Tensor:
@@ -90,9 +88,7 @@ def _save_forward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tenso
 def _backward(ctx: Any, grad_out: Tensor, _grad_lse: Tensor | None) -> tuple[Tensor | None, ...]:
     *tensors, out, lse = ctx.saved_tensors
     needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
-    gradients = torch.ops.quest.attention_gradients(
-        *tensors, *ctx.settings, grad_out, out, lse, needed[3], needed[4]
-    )
+    gradients = torch.ops.quest.attention_gradients(*tensors, *ctx.settings, grad_out, out, lse, needed[3], needed[4])
     wanted = [gradient if need else None for gradient, need in zip(gradients, needed)]
     return (*wanted, *[None] * (len(ctx.needs_input_grad) - _DIFFERENTIABLE))
 
@@ -141,4 +137,6 @@ torch.library.register_fake("quest::dropout", _dropout_shape, lib=_library)
 torch.library.register_fake("quest::attention", _forward_shapes, lib=_library)
 torch.library.register_fake("quest::attention_gradients", _gradient_shapes, lib=_library)
 torch.library.register_autograd("quest::attention", _backward, setup_context=_save_forward, lib=_library)
-torch.library.register_autograd("quest::attention_gradients", _double_backward, setup_context=_save_gradients, lib=_library)
+torch.library.register_autograd(
+    "quest::attention_gradients", _double_backward, setup_context=_save_gradients, lib=_library
+)

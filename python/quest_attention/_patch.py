@@ -55,7 +55,9 @@ def switched_class(cls: type[nn.Module]) -> type[nn.Module]:
         with Switch(self._quest_formulation, gain_of(self)):
             return cls.forward(self, *args, **kwargs)
 
-    return type(cls.__name__, (cls,), {"forward": forward, "__module__": cls.__module__, "__qualname__": cls.__qualname__})
+    return type(
+        cls.__name__, (cls,), {"forward": forward, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    )
 
 
 def set_attribute(module: nn.Module, name: str, value: object) -> Undo:
@@ -160,8 +162,8 @@ def patch(model: nn.Module, formulation: str | Formulation = "quest") -> Patch:
     chosen = find_formulation(formulation)
     if chosen.needs_gain and not chosen.gain_is_learned:
         raise ValueError(
-            f"patch cannot estimate the gain that {chosen.name!r} takes from the data; call quest_attention.attention with "
-            "gain= in the model's own code"
+            f"patch cannot estimate the gain that {chosen.name!r} takes from the data; call quest_attention.attention "
+            "with gain= in the model's own code"
         )
     result = Patch(chosen)
     try:
@@ -172,8 +174,8 @@ def patch(model: nn.Module, formulation: str | Formulation = "quest") -> Patch:
     if not result.changed:
         found = "".join(f"\n  {name or type(model).__name__}: {why}" for name, why in result.unchanged.items())
         raise ValueError(
-            f"{type(model).__name__} has no attention layer that patch can switch: no nn.MultiheadAttention, no module that "
-            f"calls F.scaled_dot_product_attention, no Hugging Face model{found}"
+            f"{type(model).__name__} has no attention layer that patch can switch: no nn.MultiheadAttention, no module "
+            f"that calls F.scaled_dot_product_attention, no Hugging Face model{found}"
         )
     return result
 
@@ -191,10 +193,13 @@ def _switch_all(model: nn.Module, result: Patch) -> None:
             raise ValueError(f"{name or 'the model'} is patched already; undo() that patch first")
         result._undo += close_fast_paths(module)
         if module not in of_hf and not calls_torch_attention(module):
-            inner = any(child is not module and (child in of_hf or calls_torch_attention(child)) for child in module.modules())
+            inner = any(
+                child is not module and (child in of_hf or calls_torch_attention(child)) for child in module.modules()
+            )
             if looks_like_attention(module) and not inner:
                 result.unchanged[name] = (
-                    f"{type(module).__name__} computes its softmax itself; call quest_attention.attention in its forward"
+                    f"{type(module).__name__} computes its softmax itself; "
+                    "call quest_attention.attention in its forward"
                 )
             continue
         if chosen.needs_gain:

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from ._attention import AttentionStats
 from ._call import Call
-from ._formula import unit_rows
 
 FIELDS = ("max_logit", "q_norm", "k_norm", "entropy", "sink")
 
@@ -20,18 +19,20 @@ def row_of_largest(max_logit: Tensor) -> tuple[Tensor, Tensor]:
     return flat // max_logit.shape[2], flat % max_logit.shape[2]
 
 
-def key_of_largest(call: Call, batch: Tensor, query: Tensor, largest: Tensor) -> Tensor:
+def key_of_largest(call: Call, stats: AttentionStats, batch: Tensor, query: Tensor, largest: Tensor) -> Tensor:
     """Per head, the key behind the largest logit of that row: the one whose logit, computed again, is that number.
 
     Hidden keys need no thought: their logits are others.
     """
     heads = torch.arange(call.q.shape[1], device=call.q.device)
-    q = call.q[batch, heads, query].float()
-    k = call.k[batch, heads * call.k.shape[1] // call.q.shape[1]].float()
-    q = unit_rows(q) if call.normalize_q else q
-    k = unit_rows(k) if call.normalize_k else k
+    key_heads = heads * call.k.shape[1] // call.q.shape[1]
+    q = call.q[batch, heads, query].float() * call.scale
     q = q if call.gain is None else q * call.gain.float()
-    logits = call.scale * (k @ q.unsqueeze(-1)).squeeze(-1)
+    q = q / stats.q_norm[batch, heads, query].float().unsqueeze(-1) if call.normalize_q else q
+    logits = (call.k[batch, key_heads].float() @ q.unsqueeze(-1)).squeeze(-1)
+    if call.normalize_k:
+        norms = stats.k_norm[batch, key_heads].float()
+        logits = logits / norms.masked_fill(norms == 0, 1.0)
     if call.mask is not None and call.mask.dtype != torch.bool:
         logits = logits + call.mask.expand(*call.q.shape[:3], call.k.shape[2])[batch, heads, query]
     return (logits - largest.unsqueeze(-1)).abs().argmin(-1)
@@ -44,7 +45,7 @@ def summarize(call: Call, stats: AttentionStats) -> Tensor:
     heads = torch.arange(call.q.shape[1], device=call.q.device)
     batch, query = row_of_largest(stats.max_logit)
     largest = stats.max_logit[batch, heads, query]
-    key = key_of_largest(call, batch, query, largest)
+    key = key_of_largest(call, stats, batch, query, largest)
     queries = (stats.max_logit > -math.inf).sum(-1)
     columns = [
         largest,

@@ -19,7 +19,7 @@ MULTI_HEAD = F.multi_head_attention_forward
 
 
 def scale_for(formulation: Formulation, scale: float | None, dim: int) -> float | None:
-    """A caller's scale is read as a factor on the customary 1/sqrt(dim); the factor stays, the rest is the formulation's."""
+    """A caller's scale is a factor on the customary 1/sqrt(dim): the factor stays, the rest is the formulation's."""
     if scale is None:
         return None
     factor = scale * math.sqrt(dim)
@@ -86,15 +86,15 @@ def use(formulation: str | Formulation = "quest", *, gain: Tensor | None = None)
     """Within ``with use("quest"):`` code that calls ``F.scaled_dot_product_attention`` computes that formulation.
 
     ``nn.MultiheadAttention`` and the ``nn.Transformer`` layers are included. A ``scale`` given to the function is read
-    as a factor on 1/sqrt(D). Nothing is patched: torch is as before when the block ends, and other threads never notice.
-    Layers under ``torch.utils.checkpoint`` are computed again by the backward, which function modes do not reach: switch
-    such a model with ``patch``.
+    as a factor on 1/sqrt(D). Nothing is patched: torch is as before when the block ends, and other threads do not
+    notice. Layers under ``torch.utils.checkpoint`` are computed again by the backward, which function modes do not
+    reach: switch such a model with ``patch``.
     A formulation with learned gains takes the same ``gain`` for every call here; ``patch`` gives each layer its own.
     """
     chosen = find_formulation(formulation)
     if chosen.needs_gain and gain is None:
         raise ValueError(
-            f"use({chosen.name!r}) needs a gain for its calls, got none; pass gain=, or give each layer of a model its own "
-            f"learned gain with quest_attention.patch(model, {chosen.name!r})"
+            f"use({chosen.name!r}) needs a gain for its calls, got none; pass gain=, or give each layer of a model its "
+            f"own learned gain with quest_attention.patch(model, {chosen.name!r})"
         )
     return Switch(chosen, gain)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 
 import torch
+from quest_attention import FORMULATIONS
 from torch import Tensor
 
-from quest_attention import FORMULATIONS
 
-
-def qkv(batch=2, heads=4, key_heads=None, queries=33, keys=41, dim=24, value_dim=40, dtype=torch.float32, grad=True, seed=0):
+def qkv(
+    batch=2, heads=4, key_heads=None, queries=33, keys=41, dim=24, value_dim=40, dtype=torch.float32, grad=True, seed=0
+):
     generator = torch.Generator().manual_seed(seed)
     key_heads = key_heads or heads
     shapes = [(batch, heads, queries, dim), (batch, key_heads, keys, dim), (batch, key_heads, keys, value_dim)]
-    return [torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_(grad) for shape in shapes]
+    return [
+        torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_(grad) for shape in shapes
+    ]
 
 
 def gain_for(name: str, heads: int, dim: int) -> Tensor | None:
-    shape = {"none": None, "head": (heads, 1), "dim": (1, dim), "head_and_dim": (heads, dim)}[FORMULATIONS[name].gain_axes]
+    shape = {"none": None, "head": (heads, 1), "dim": (1, dim), "head_and_dim": (heads, dim)}[
+        FORMULATIONS[name].gain_axes
+    ]
     return None if shape is None else 0.5 + torch.rand(shape, generator=torch.Generator().manual_seed(7))
 
 

@@ -1,11 +1,10 @@
 """quest_attention.attention: every formulation and option against the formula in float64 or torch's own function."""
 
 import pytest
+import quest_attention
 import torch
 import torch.nn.functional as F
 from inputs import assert_close, assert_same_gradients, exact, gain_for, qkv
-
-import quest_attention
 from quest_attention import FORMULATIONS, attention
 
 TOLERANCE = 1e-5

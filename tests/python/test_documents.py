@@ -9,7 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from inputs import assert_close
-
 from quest_attention import FORMULATIONS
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +39,9 @@ def test_every_example_of_the_page_runs(tmp_path, monkeypatch):
 
 
 def test_the_table_of_formulations():
-    rows = re.findall(r"^\| `(\w+)` \| (yes|no) \| (yes|no) \| (1/√d|1) \| (\w+)", (ROOT / "docs/formulations.md").read_text(), re.M)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (yes|no) \| (yes|no) \| (1/√d|1) \| (\w+)", (ROOT / "docs/formulations.md").read_text(), re.M
+    )
     said = {name: (q == "yes", k == "yes", scale == "1/√d", gain == "required") for name, q, k, scale, gain in rows}
     coded = {
         name: (f.normalize_q, f.normalize_k, f.divide_by_sqrt_dim, f.needs_gain) for name, f in FORMULATIONS.items()
@@ -48,9 +49,15 @@ def test_the_table_of_formulations():
     assert said == coded
 
 
-def test_types():
-    command = [sys.executable, "-m", "pyright", "-p", str(ROOT), "--pythonpath", sys.executable]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode not in (0, 1):
-        pytest.fail(f"pyright could not run: {result.stdout}{result.stderr}")
-    assert result.returncode == 0, result.stdout
+@pytest.mark.parametrize(
+    "tool",
+    [
+        ("pyright", "-p", str(ROOT), "--pythonpath", sys.executable),
+        ("ruff", "check", str(ROOT)),
+        ("ruff", "format", "--check", str(ROOT)),
+    ],
+    ids=["types", "lint", "format"],
+)
+def test_tools_have_nothing_to_say(tool):
+    result = subprocess.run([sys.executable, "-m", *tool], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr

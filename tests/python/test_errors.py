@@ -6,19 +6,22 @@ import sys
 from pathlib import Path
 
 import pytest
+import quest_attention
 import torch
 from inputs import qkv
+from quest_attention import attention
+from quest_attention._library import check_torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-import quest_attention
-from quest_attention import attention
-from quest_attention._library import check_torch
 
-
-@pytest.mark.parametrize("call", [quest_attention.use, lambda name: quest_attention.patch(nn.MultiheadAttention(8, 2), name)])
+@pytest.mark.parametrize(
+    "call", [quest_attention.use, lambda name: quest_attention.patch(nn.MultiheadAttention(8, 2), name)]
+)
 def test_unknown_formulation(call):
-    with pytest.raises(ValueError, match=r"formulation must be one of standard, quest, .* got 'qest'; did you mean 'quest'\?"):
+    with pytest.raises(
+        ValueError, match=r"formulation must be one of standard, quest, .* got 'qest'; did you mean 'quest'\?"
+    ):
         call("qest")
 
 
@@ -32,18 +35,23 @@ def test_attention_names_the_argument_and_the_remedy():
          lambda: attention(q, k, v, attn_mask=torch.ones(33, 41), is_causal=True)),
         (ValueError, r"k must be on the device of q, cpu, got meta; move it with \.to\('cpu'\)",
          lambda: attention(q, k.to("meta"), v)),
-        (ValueError, r"attn_mask must be on the device of q", lambda: attention(q, k, v, attn_mask=torch.ones(33, 41, device="meta"))),
+        (ValueError, r"attn_mask must be on the device of q",
+         lambda: attention(q, k, v, attn_mask=torch.ones(33, 41, device="meta"))),
         (RuntimeError, r"k must have the type of q, float32, got bfloat16", lambda: attention(q, k.bfloat16(), v)),
         (RuntimeError, r"v must have the same number of keys as k, 41", lambda: attention(q, k, v[:, :, :7])),
         (RuntimeError, r"dropout_p must lie in \[0, 1\), got 1.5", lambda: attention(q, k, v, dropout_p=1.5)),
-        (ValueError, r"q must have dimensions \[batch, heads, rows, dim\]", lambda: attention(q[0, 0], k[0, 0], v[0, 0])),
-        (ValueError, r"gain is required by the formulation 'qknorm', got none", lambda: attention(q, k, v, formulation="qknorm")),
+        (ValueError, r"q must have dimensions \[batch, heads, rows, dim\]",
+         lambda: attention(q[0, 0], k[0, 0], v[0, 0])),
+        (ValueError, r"gain is required by the formulation 'qknorm', got none",
+         lambda: attention(q, k, v, formulation="qknorm")),
         (ValueError, r"gain must be a scalar or have shape \[4\] \(heads\), \[24\] \(dim\), .* got \[3, 24\]",
          lambda: attention(q, k, v, gain=torch.ones(3, 24))),
-        (TypeError, r"gain must hold floating-point numbers, got torch.int64", lambda: attention(q, k, v, gain=torch.ones(4, 1).long())),
+        (TypeError, r"gain must hold floating-point numbers, got torch.int64",
+         lambda: attention(q, k, v, gain=torch.ones(4, 1).long())),
         (ValueError, r"causal_alignment must be 'top_left' or 'lower_right', got 'right'",
          lambda: attention(q, k, v, causal_alignment="right")),
-        (ValueError, r"path must be 'automatic', 'fused' or 'reference', got 'fast'", lambda: attention(q, k, v, path="fast")),
+        (ValueError, r"path must be 'automatic', 'fused' or 'reference', got 'fast'",
+         lambda: attention(q, k, v, path="fast")),
         (ValueError, r"path='fused' was asked for, but float64 is computed by the plain formula",
          lambda: attention(q.double(), k.double(), v.double(), path="fused")),
         (ValueError, r"q must be a plain tensor, got a nested one; give packed rows with cu_seqlens_q",
@@ -62,7 +70,9 @@ def test_the_formula_checks_as_the_kernels_do():
 
 def test_gain_of_equal_heads_and_dimensions():
     q, k, v = qkv(heads=4, dim=4)
-    with pytest.raises(ValueError, match=r"could belong to the heads or to the dimensions, both are 4; give \[4, 1\] or \[1, 4\]"):
+    with pytest.raises(
+        ValueError, match=r"could belong to the heads or to the dimensions, both are 4; give \[4, 1\] or \[1, 4\]"
+    ):
         attention(q, k, v, gain=torch.ones(4))
     attention(q, k, v, gain=torch.ones(4), formulation="qknorm_hs")
 
@@ -114,7 +124,9 @@ def test_an_old_torch():
         check_torch("2.9.1+cpu")
 
 
-@pytest.mark.parametrize("library,message", [(None, "found no .*libquest_ops.so; build and install"), ("junk", "could not load")])
+@pytest.mark.parametrize(
+    "library,message", [(None, "found no .*libquest_ops.so; build and install"), ("junk", "could not load")]
+)
 def test_a_missing_or_broken_library(tmp_path, library, message):
     package = tmp_path / "quest_attention"
     shutil.copytree(Path(quest_attention.__file__).parent, package, ignore=shutil.ignore_patterns("lib"))

@@ -1,10 +1,9 @@
 """Models of Hugging Face transformers with random weights, switched by name: ViT, BERT, GPT-2, Llama."""
 
 import pytest
+import quest_attention
 import torch
 from inputs import assert_close, exact
-
-import quest_attention
 
 transformers = pytest.importorskip("transformers")
 from transformers import masking_utils, modeling_utils  # noqa: E402
@@ -91,7 +90,11 @@ class Recorder:
     def __call__(self, module, query, key, value, attention_mask, **options):
         self.calls += 1
         seen = attention_mask
-        if seen is None and options.get("is_causal", getattr(module, "is_causal", True)) is not False and query.shape[2] > 1:
+        if (
+            seen is None
+            and options.get("is_causal", getattr(module, "is_causal", True)) is not False
+            and query.shape[2] > 1
+        ):
             seen = torch.ones(query.shape[2], key.shape[2]).tril().bool() if module.is_causal else None
         out = exact(query, key, value, self.name, seen=seen).nan_to_num().to(query.dtype)
         return out.transpose(1, 2).contiguous(), None

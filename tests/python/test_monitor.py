@@ -4,15 +4,14 @@ import math
 import warnings
 
 import pytest
+import quest_attention
 import torch
 import torch.nn.functional as F
 from inputs import assert_close
+from quest_attention import FORMULATIONS, attention
 from test_switch import TimmAttention, encoder, padded_batch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
-
-import quest_attention
-from quest_attention import FORMULATIONS, attention
 
 
 class Model(nn.Module):
@@ -109,7 +108,9 @@ def test_inside_use_and_on_transformer_layers():
                 inside = model(x, src_key_padding_mask=padding)
     assert torch.equal(inside, outside)
     names = ["layers.0.self_attn", "layers.1.self_attn"]
-    assert [(record.step, record.layer) for record in watch.records] == [(step, name) for step in (0, 2) for name in names]
+    assert [(record.step, record.layer) for record in watch.records] == [
+        (step, name) for step in (0, 2) for name in names
+    ]
 
 
 def test_checkpointing_is_not_counted_twice():

@@ -3,14 +3,13 @@
 import copy
 
 import pytest
+import quest_attention
 import torch
 import torch.nn.functional as F
 from inputs import assert_close, exact, qkv
 from torch import nn
 from torch.nn.attention.bias import causal_lower_right
 from torch.utils.checkpoint import checkpoint
-
-import quest_attention
 
 TOLERANCE = 1e-5
 
@@ -133,7 +132,10 @@ def test_encoder_with_quest_is_the_formula(way, nested, grad):
     model = encoder(nested).eval()
     x, padding = padded_batch()
     expected = exact_encoder(model, x, padding, "quest")
-    with quest_attention.use("quest") if way == "use" else quest_attention.patch(model, "quest"), torch.set_grad_enabled(grad):
+    with (
+        quest_attention.use("quest") if way == "use" else quest_attention.patch(model, "quest"),
+        torch.set_grad_enabled(grad),
+    ):
         actual = model(x, src_key_padding_mask=padding)
     assert_close(actual[~padding], expected[~padding], TOLERANCE)
     with torch.set_grad_enabled(grad):

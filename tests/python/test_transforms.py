@@ -4,10 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from inputs import assert_close, assert_same_gradients, exact, qkv
+from quest_attention import attention
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
-
-from quest_attention import attention
 
 TOLERANCE = 1e-5
 
@@ -34,7 +33,8 @@ OPERATOR_CASES = {
 
 
 @pytest.mark.parametrize(
-    "case,dtype", [*((case, torch.float32) for case in OPERATOR_CASES), ("plain", torch.bfloat16), ("learned", torch.float16)]
+    "case,dtype",
+    [*((case, torch.float32) for case in OPERATOR_CASES), ("plain", torch.bfloat16), ("learned", torch.float16)],
 )
 def test_opcheck(case, dtype):
     q, k, v = qkv(dtype=dtype)

@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$1"
 
-find include src tests cmake scripts -type f \( -name '*.h' -o -name '*.c*' -o -name '*.py' -o -name '*.sh' \) \
+find include src python examples tests cmake scripts -type f \( -name '*.h' -o -name '*.c*' -o -name '*.py' -o -name '*.sh' \) \
   -exec awk 'END { if (FNR >= 600) { print FILENAME ": expected fewer than 600 lines, has " FNR "; split it by idea" } }' {} \; |
   { ! grep .; }
