@@ -5,11 +5,12 @@ from ._library import load_libraries
 load_libraries()
 
 from . import _operators  # noqa: E402, F401  (registers the operators' derivatives)
-from ._attention import AttentionStats, attention  # noqa: E402
+from ._attention import attention  # noqa: E402
 from ._formulation import FORMULATIONS, Formulation  # noqa: E402
 from ._huggingface import register_hf  # noqa: E402
 from ._monitor import ExplosionWarning, Monitor, monitor  # noqa: E402
 from ._patch import Patch, patch  # noqa: E402
+from ._paths import AttentionStats  # noqa: E402
 from ._switch import use  # noqa: E402
 
 __all__ = [

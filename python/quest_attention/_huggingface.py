@@ -64,12 +64,7 @@ def hf_attention(
     return out.transpose(1, 2).contiguous(), None
 
 
-def register_hf() -> None:
-    """Make every formulation an ``attn_implementation`` of transformers, by name.
-
-    ``AutoModel.from_config(config, attn_implementation="quest")``, or ``model.set_attn_implementation("quest")`` and
-    back again with ``"sdpa"``. Formulations with learned gains need them in the model: ``patch(model, "qknorm")``.
-    """
+def register_formulation(formulation: Formulation) -> None:
     try:
         from transformers import AttentionInterface, AttentionMaskInterface
         from transformers.masking_utils import sdpa_mask
@@ -77,6 +72,15 @@ def register_hf() -> None:
         raise ImportError(
             "register_hf needs Hugging Face transformers 5 or later; install it with: pip install 'transformers>=5'"
         ) from error
+    AttentionInterface.register(formulation.name, functools.partial(hf_attention, formulation))
+    AttentionMaskInterface.register(formulation.name, sdpa_mask)
+
+
+def register_hf() -> None:
+    """Make every formulation an ``attn_implementation`` of transformers, by name.
+
+    ``AutoModel.from_config(config, attn_implementation="quest")``, or ``model.set_attn_implementation("quest")`` and
+    back again with ``"sdpa"``. Formulations with learned gains need them in the model: ``patch(model, "qknorm")``.
+    """
     for formulation in FORMULATIONS.values():
-        AttentionInterface.register(formulation.name, functools.partial(hf_attention, formulation))
-        AttentionMaskInterface.register(formulation.name, sdpa_mask)
+        register_formulation(formulation)

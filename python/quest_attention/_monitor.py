@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ._attention import AttentionStats, observers
+from ._attention import observers
 from ._call import Call
 from ._formulation import FORMULATIONS
+from ._paths import AttentionStats
 from ._summary import FIELDS, summarize
 from ._switch import Switch, switch_is_active
 

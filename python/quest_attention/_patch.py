@@ -12,7 +12,7 @@ from torch import nn
 
 from ._formulation import Formulation, find_formulation
 from ._gains import add_gains, gain_of, remove_gains
-from ._huggingface import register_hf
+from ._huggingface import register_formulation
 from ._switch import Switch
 
 Undo = Callable[[], None]
@@ -145,8 +145,6 @@ def close_fast_paths(module: nn.Module) -> list[Undo]:
         undo.append(set_attribute(module, "activation_relu_or_gelu", 0))
     if isinstance(module, nn.TransformerEncoder):
         undo.append(set_attribute(module, "use_nested_tensor", False))
-    if getattr(module, "fused_attn", None) is False:
-        undo.append(set_attribute(module, "fused_attn", True))
     return undo
 
 
@@ -168,15 +166,15 @@ def patch(model: nn.Module, formulation: str | Formulation = "quest") -> Patch:
     result = Patch(chosen)
     try:
         _switch_all(model, result)
+        if not result.changed:
+            found = "".join(f"\n  {name or type(model).__name__}: {why}" for name, why in result.unchanged.items())
+            raise ValueError(
+                f"{type(model).__name__} has no attention layer that patch can switch: no nn.MultiheadAttention, no "
+                f"module that calls F.scaled_dot_product_attention, no Hugging Face model{found}"
+            )
     except BaseException:
         result.undo()
         raise
-    if not result.changed:
-        found = "".join(f"\n  {name or type(model).__name__}: {why}" for name, why in result.unchanged.items())
-        raise ValueError(
-            f"{type(model).__name__} has no attention layer that patch can switch: no nn.MultiheadAttention, no module "
-            f"that calls F.scaled_dot_product_attention, no Hugging Face model{found}"
-        )
     return result
 
 
@@ -185,7 +183,7 @@ def _switch_all(model: nn.Module, result: Patch) -> None:
     of_hf = set()
     for part in hf_models(model):
         if any(calls_hf_interface(module) for module in part.modules()):
-            register_hf()
+            register_formulation(chosen)
             result._undo.append(set_hf_implementation(part, chosen.name))
             of_hf.update(module for module in part.modules() if calls_hf_interface(module))
     for name, module in model.named_modules():
@@ -207,6 +205,8 @@ def _switch_all(model: nn.Module, result: Patch) -> None:
             if isinstance(given, str):
                 raise ValueError(f"{name or type(model).__name__} ({type(module).__name__}) {given}")
             result._undo.append(given)
+        if getattr(module, "fused_attn", None) is False:
+            result._undo.append(set_attribute(module, "fused_attn", True))
         if module not in of_hf:
             result._undo.append(switch_layer(module, chosen))
         result.changed[name] = type(module).__name__

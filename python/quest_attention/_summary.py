@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from ._attention import AttentionStats
 from ._call import Call
+from ._paths import AttentionStats
 
 FIELDS = ("max_logit", "q_norm", "k_norm", "entropy", "sink")
 

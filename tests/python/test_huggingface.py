@@ -146,6 +146,13 @@ def test_patch_and_use(name):
     assert torch.equal(model(**batch).logits, before)
 
 
+def test_patch_takes_a_formulation_of_ones_own():
+    model, batch = build("bert", "sdpa"), tokens(True)
+    own = quest_attention.Formulation("own", normalize_k=True)
+    with quest_attention.patch(model, own):
+        assert_close(model(**batch).logits, build("bert", "quest")(**batch).logits, TOLERANCE)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_learned_gains(name):
     model, batch = build(name, "sdpa"), MODELS[name][2](True)

@@ -1,0 +1,107 @@
+"""Which implementation serves a call: the fused kernels, or the plain formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ._call import Call
+from ._formula import attention_formula, statistics_formula
+from ._library import serves
+
+LARGEST_CUDA_DIM = 256
+
+Path = Literal["automatic", "fused", "reference"]
+
+
+class AttentionStats(NamedTuple):
+    """What a layer's attention looked like: detached, float32 (float64 for float64 inputs)."""
+
+    lse: Tensor  #: [B, H, Nq] log-sum-exp of the logits; -inf for a query that sees no key
+    max_logit: Tensor  #: [B, H, Nq] largest logit; -inf for a query that sees no key
+    entropy: Tensor  #: [B, H, Nq] of the weights, in nats, before dropout
+    q_norm: Tensor  #: [B, H, Nq] as given
+    k_norm: Tensor  #: [B, Hk, Nk] as given
+    key_mass: Tensor  #: [B, H, Nk] attention a key receives from all queries: its sink score
+
+
+def check_by_library(call: Call) -> None:
+    """The rules of the shared library, for a call that does not reach its kernels."""
+
+    def shape_of(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
+
+    shapes = Call(*map(shape_of, call[:8]), None, *call[9:])  # type: ignore[arg-type]
+    torch.ops.quest.attention_forward(*shapes[:3], *shapes.common())
+
+
+def obstacle_to_fusing(call: Call) -> str | None:
+    """Why the fused kernels cannot serve a call, or None."""
+    if torch._C._are_functorch_transforms_active():
+        return "a torch.func transform (vmap, grad, jvp) is active"
+    if forward_ad._current_level >= 0:
+        return "forward-mode differentiation is active"
+    if call.q.dtype == torch.float64:
+        return "float64 is computed by the plain formula"
+    if call.q.device.type == "meta" or serves(call.q.device):
+        if call.q.is_cuda and max(call.q.shape[3], call.v.shape[3]) > LARGEST_CUDA_DIM:
+            return f"the fused CUDA kernels take head dimensions up to {LARGEST_CUDA_DIM}"
+        return None
+    return f"there are no fused kernels for {call.q.device.type} tensors"
+
+
+def check_cuda(call: Call) -> None:
+    """On a GPU a call never falls back to the slow formula unnoticed because of its type or of the installation."""
+    if call.q.device.type != "cuda":
+        return
+    if call.q.dtype == torch.float64:
+        raise TypeError(
+            f"q, k and v are float64 on {call.q.device}, and the GPU kernels take float32, bfloat16 and float16; "
+            "convert them with .float(), or ask for the plain formula with path='reference'"
+        )
+    if not serves(call.q.device):
+        raise RuntimeError(
+            f"q is on {call.q.device} and this installation of quest_attention has no CUDA library; reinstall it where "
+            "nvcc is on PATH with: pip install . --config-settings=cmake.define.QUEST_CUDA=ON (in a clone of the "
+            "project), or ask for the plain formula with path='reference'"
+        )
+
+
+def takes_formula(call: Call, path: Path) -> bool:
+    if path not in ("automatic", "fused", "reference"):
+        raise ValueError(f"path must be 'automatic', 'fused' or 'reference', got {path!r}")
+    if path == "reference":
+        return True
+    check_cuda(call)
+    obstacle = obstacle_to_fusing(call)
+    if path == "fused" and obstacle is not None:
+        raise ValueError(f"path='fused' was asked for, but {obstacle}; use path='automatic'")
+    return obstacle is not None
+
+
+def detached(call: Call) -> Call:
+    return Call(*(x.detach() if isinstance(x, Tensor) else x for x in call))  # type: ignore[arg-type]
+
+
+def formula_statistics(call: Call) -> AttentionStats:
+    with torch.no_grad():
+        return AttentionStats(*statistics_formula(detached(call)))
+
+
+def fused_statistics(call: Call, lse: Tensor) -> AttentionStats:
+    plain = detached(call)
+    lse = lse.detach()
+    return AttentionStats(lse, *torch.ops.quest.attention_statistics(plain.q, plain.k, lse, *plain.common()))
+
+
+def run(call: Call, path: Path) -> tuple[Tensor, Callable[[], AttentionStats]]:
+    if takes_formula(call, path):
+        if not torch._C._are_functorch_transforms_active() and not torch.compiler.is_compiling():
+            check_by_library(call)
+        return attention_formula(call), lambda: formula_statistics(call)
+    out, lse = torch.ops.quest.attention(*call)
+    return out, lambda: fused_statistics(call, lse)
