@@ -38,15 +38,15 @@ void check_backward(const BackwardInputs& inputs, const CommonArguments& common)
 ForwardResult new_forward_result(const Tensor& q, const Tensor& k, const Tensor& v, const CommonArguments& common) {
   check(q, k, &v, common);
   const Sizes sizes = sizes_of(q);
-  return {.out = new_tensor(std::array{sizes[0], sizes[1], sizes[2], sizes_of(v)[3]}, q.scalar_type(), q),
+  return {.out = new_in_order_of(q, std::array{sizes[0], sizes[1], sizes[2], sizes_of(v)[3]}),
           .lse = new_rows(sizes[1], sizes[2], q)};
 }
 
 BackwardResult new_backward_result(const BackwardInputs& inputs, const CommonArguments& common) {
   check_backward(inputs, common);
-  return {.grad_q = new_like(inputs.q),
-          .grad_k = new_like(inputs.k),
-          .grad_v = new_like(inputs.v),
+  return {.grad_q = new_in_order_of(inputs.q, sizes_of(inputs.q)),
+          .grad_k = new_in_order_of(inputs.k, sizes_of(inputs.k)),
+          .grad_v = new_in_order_of(inputs.v, sizes_of(inputs.v)),
           .grad_gain = inputs.gain_grad && common.gain ? new_like(*common.gain) : new_absent(inputs.q),
           .grad_mask = inputs.mask_grad && common.mask ? new_like(*common.mask) : new_absent(inputs.q)};
 }

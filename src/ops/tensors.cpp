@@ -14,6 +14,17 @@ std::int32_t shim_type(ScalarType type) {
   return torch::stable::detail::to<std::int32_t>(torch::stable::detail::from(type));
 }
 
+Tensor new_strided(Sizes sizes, Sizes strides, ScalarType type, const Tensor& like) {
+  std::int32_t device_type = 0;
+  std::int32_t device_index = 0;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(like.get(), &device_type));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_index(like.get(), &device_index));
+  AtenTensorHandle handle = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(static_cast<std::int64_t>(sizes.size()), sizes.data(), strides.data(),
+                                                  shim_type(type), device_type, device_index, &handle));
+  return Tensor(handle);
+}
+
 }  // namespace
 
 TensorInfo info_of(const Tensor& tensor) {
@@ -45,14 +56,17 @@ Tensor new_tensor(Sizes sizes, ScalarType type, const Tensor& like) {
     strides[i] = stride;
     stride *= std::max<std::int64_t>(sizes[i], 1);
   }
-  std::int32_t device_type = 0;
-  std::int32_t device_index = 0;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_type(like.get(), &device_type));
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_device_index(like.get(), &device_index));
-  AtenTensorHandle handle = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(static_cast<std::int64_t>(sizes.size()), sizes.data(), strides.data(),
-                                                  shim_type(type), device_type, device_index, &handle));
-  return Tensor(handle);
+  return new_strided(sizes, strides, type, like);
+}
+
+Tensor new_in_order_of(const Tensor& input, Sizes sizes) {
+  const Sizes order = strides_of(input);
+  if (input.device().type() != DeviceType::CPU || order[1] >= order[2]) {
+    return new_tensor(sizes, input.scalar_type(), input);
+  }
+  const std::int64_t row = sizes[1] * sizes[3];
+  const std::array strides = {sizes[2] * row, sizes[3], row, std::int64_t{1}};
+  return new_strided(sizes, strides, input.scalar_type(), input);
 }
 
 Tensor new_floats(std::int64_t count, const Tensor& like) {

@@ -25,6 +25,10 @@ using Sizes = std::span<const std::int64_t>;
 // Contiguous and uninitialised, on the device of `like`.
 [[nodiscard]] Tensor new_tensor(Sizes sizes, ScalarType type, const Tensor& like);
 
+// [batch, heads, rows, dim] in the type of `input`. On the CPU, where the heads of `input` lie within its rows, as a
+// projection leaves them, they do so here: what follows then needs no copy.
+[[nodiscard]] Tensor new_in_order_of(const Tensor& input, Sizes sizes);
+
 [[nodiscard]] Tensor new_floats(std::int64_t count, const Tensor& like);
 [[nodiscard]] float* floats(const Tensor& tensor);
 [[nodiscard]] const float* const_floats(const Tensor& tensor);

@@ -50,6 +50,18 @@ def test_standard_equals_sdpa(options):
     assert_same_gradients(out, expected, [q, k, v], TOLERANCE)
 
 
+def test_results_lie_in_memory_as_the_inputs_do():
+    q, k, v = qkv()
+    plain = attention(q, k, v)
+    rows = [x.detach().transpose(1, 2).contiguous().requires_grad_() for x in (q, k, v)]
+    out = attention(*(x.transpose(1, 2) for x in rows))
+    assert out.transpose(1, 2).is_contiguous() and plain.is_contiguous()
+    assert torch.equal(out, plain)
+    weights = torch.randn_like(plain)
+    for own, other in zip(torch.autograd.grad(out, rows, weights), torch.autograd.grad(plain, (q, k, v), weights)):
+        assert own.is_contiguous() and torch.equal(own.transpose(1, 2), other)
+
+
 def test_grouped_heads():
     q, k, v = qkv(key_heads=2)
     assert_close(attention(q, k, v, enable_gqa=True), exact(q, k, v), TOLERANCE)

@@ -38,6 +38,8 @@ OPERATOR_CASES = {
 )
 def test_opcheck(case, dtype):
     q, k, v = qkv(dtype=dtype)
+    if case == "causal":  # heads within rows, as projections leave them
+        q, k, v = (x.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in (q, k, v))
     arguments = (q, k, v, *operator_arguments(**OPERATOR_CASES[case]))
     torch.library.opcheck(torch.ops.quest.attention, arguments)
     out, lse = torch.ops.quest.attention(*arguments)
