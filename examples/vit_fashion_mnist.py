@@ -39,7 +39,7 @@ def train(attention: str, options: argparse.Namespace) -> tuple[list[float], flo
     torch.manual_seed(options.seed)
     config = ViTConfig(
         hidden_size=64, num_hidden_layers=4, num_attention_heads=4, intermediate_size=128,
-        image_size=28, patch_size=4, num_channels=1,
+        image_size=28, patch_size=7, num_channels=1,
     )  # fmt: skip
     config.num_labels = 10
     model = AutoModelForImageClassification.from_config(config, attn_implementation=attention)

@@ -10,15 +10,13 @@ from torch import Tensor
 
 from ._call import CAUSAL_LOWER_RIGHT, CAUSAL_NONE, CAUSAL_TOP_LEFT, Call
 from ._formulation import Formulation, find_formulation
-from ._paths import AttentionStats, Path, run
+from ._paths import AttentionStats, Path, run, statistics_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Observer = Callable[[Call, Callable[[], AttentionStats]], None]
-
-#: Called with every call of attention in this process, and with a function that gives its statistics.
-observers: list[Observer] = []
+#: Called with every call of attention in this process, and with its log-sum-exp where the fused kernels served it.
+observers: list[Callable[[Call, Tensor | None], None]] = []
 
 
 def gain_matrix(gain: Tensor, q: Tensor, formulation: Formulation) -> Tensor:
@@ -218,13 +216,13 @@ def attention(
         causal=causal_kind(is_causal, causal_alignment),
         dropout_p=dropout_p,
     )
-    out, statistics = run(call, path)
+    out, lse = run(call, path)
     for observe in observers:
-        observe(call, statistics)
+        observe(call, lse)
     out = out.reshape(*rows, v.shape[-1])
     if not return_stats:
         return out
-    stats = statistics()
+    stats = statistics_of(call, lse)
     per_row = {name: getattr(stats, name).reshape(rows) for name in ("lse", "max_logit", "entropy", "q_norm")}
     return out, AttentionStats(
         **per_row, k_norm=stats.k_norm.reshape(keys), key_mass=stats.key_mass.reshape(*rows[:-1], keys[-1])

@@ -25,6 +25,13 @@ class Call(NamedTuple):
     causal: int
     dropout_p: float
 
+    def every_nth_sequence(self, n: int) -> Call:
+        mask = self.mask
+        if mask is not None and mask.dim() == 4 and mask.shape[0] > 1:
+            mask = mask[::n]
+        lengths = None if self.key_lengths is None else self.key_lengths[::n]
+        return self._replace(q=self.q[::n], k=self.k[::n], v=self.v[::n], mask=mask, key_lengths=lengths)
+
     def common(self) -> tuple[object, ...]:
         """The arguments that follow the leading tensors in the operators of the shared library."""
         seed = 0 if self.dropout_seed is None else int(self.dropout_seed)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ._attention import observers
 from ._call import Call
 from ._formulation import FORMULATIONS
-from ._paths import AttentionStats
+from ._paths import statistics_of
 from ._summary import FIELDS, summarize
 from ._switch import Switch, switch_is_active
 
@@ -35,22 +35,28 @@ class Record(NamedTuple):
 class Monitor:
     """What ``monitor`` collected. A step is one call of the model in training mode."""
 
-    def __init__(self, every: int, warn: bool, explosion_logit: float, explosion_growth: float) -> None:
+    def __init__(
+        self, every: int, every_sequence: int, warn: bool, explosion_logit: float, explosion_growth: float
+    ) -> None:
         self.every = every
+        self.every_sequence = every_sequence
         self.step = -1
         self.is_sampling = False
         self.records: list[Record] = []
         self._layers: list[str] = []
+        self._own_switch = ExitStack()
         self._warn = warn
         self._limits = (explosion_logit, explosion_growth)
         self._first: dict[str, float] = {}
         self._warned: set[str] = set()
 
-    def observe(self, call: Call, statistics: Callable[[], AttentionStats]) -> None:
+    def observe(self, call: Call, lse: Tensor | None) -> None:
         if not self.is_sampling or call.q.numel() == 0 or call.k.numel() == 0:
             return
+        part = call.every_nth_sequence(self.every_sequence)
+        stats = statistics_of(part, None if lse is None else lse[:: self.every_sequence])
         with torch.no_grad():
-            self.records.append(Record(self.step, self._layers[-1], summarize(call, statistics())))
+            self.records.append(Record(self.step, self._layers[-1], summarize(part, stats)))
 
     def check(self) -> None:
         """Warns once per layer when its largest logit is large and has grown several times since the first step."""
@@ -139,8 +145,11 @@ def follow(model: nn.Module, watch: Monitor) -> list[Any]:
     def begin(module: nn.Module, args: Any) -> None:
         watch.step += module.training
         watch.is_sampling = module.training and watch.step % watch.every == 0
+        if watch.is_sampling and not switch_is_active():
+            watch._own_switch.enter_context(Switch(FORMULATIONS["standard"]))
 
     def end(module: nn.Module, args: Any, output: Any) -> None:
+        watch._own_switch.close()
         if watch.is_sampling and watch._warn:
             watch.check()
         # Layers may run outside the model's own call, too: checkpointing computes them again in the backward.
@@ -155,7 +164,13 @@ def follow(model: nn.Module, watch: Monitor) -> list[Any]:
 
 @contextmanager
 def monitor(
-    model: nn.Module, *, every: int = 1, warn: bool = True, explosion_logit: float = 50.0, explosion_growth: float = 4.0
+    model: nn.Module,
+    *,
+    every: int = 1,
+    every_sequence: int = 4,
+    warn: bool = True,
+    explosion_logit: float = 50.0,
+    explosion_growth: float = 4.0,
 ) -> Iterator[Monitor]:
     """Collect, per step, layer and head: the largest logit, |q| and |k| of the pair behind it, entropy and sink score.
 
@@ -166,17 +181,16 @@ def monitor(
     Args:
         model: the model whose calls in training mode are the steps.
         every: look at every n-th step.
+        every_sequence: look at every n-th sequence of a batch; 1 looks at all and costs more.
         warn: give an :class:`ExplosionWarning` when a layer's largest logit exceeds ``explosion_logit`` and
             ``explosion_growth`` times what it was at first, or is not finite. On a GPU this waits for the device.
     """
-    if every < 1:
-        raise ValueError(f"every must be at least 1, got {every}")
-    watch = Monitor(every, warn, explosion_logit, explosion_growth)
+    if every < 1 or every_sequence < 1:
+        raise ValueError(f"every and every_sequence must be at least 1, got {every} and {every_sequence}")
+    watch = Monitor(every, every_sequence, warn, explosion_logit, explosion_growth)
     with ExitStack() as stack:
         for handle in follow(model, watch):
             stack.callback(handle.remove)
         observers.append(watch.observe)
         stack.callback(observers.remove, watch.observe)
-        if not switch_is_active():
-            stack.enter_context(Switch(FORMULATIONS["standard"]))
         yield watch

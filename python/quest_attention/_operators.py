@@ -55,17 +55,18 @@ def _dropout_shape(rows: Tensor, keys: int, dropout_p: float, dropout_seed: Tens
     return rows.new_empty((*rows.shape[:3], keys), dtype=torch.float32)
 
 
-def _empty_in_order_of(tensor: Tensor, batch: int, heads: int, rows: int, dim: int) -> Tensor:
+def _empty_in_order_of(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """On the CPU, heads lie within rows where they do so in the input."""
+    batch, heads, rows, dim = shape
     if tensor.device.type == "cpu" and tensor.stride(1) < tensor.stride(2):
         return tensor.new_empty((batch, rows, heads, dim)).transpose(1, 2)
-    return tensor.new_empty((batch, heads, rows, dim))
+    return tensor.new_empty(shape)
 
 
 def _forward_shapes(*arguments: Any) -> tuple[Tensor, Tensor]:
     call = Call(*arguments)
     rows = call.q.shape[:3]
-    return _empty_in_order_of(call.q, *rows, call.v.shape[3]), call.q.new_empty(rows, dtype=torch.float32)
+    return _empty_in_order_of(call.q, (*rows, call.v.shape[3])), call.q.new_empty(rows, dtype=torch.float32)
 
 
 def _gradient_shapes(*arguments: Any) -> tuple[Tensor, ...]:
@@ -77,7 +78,7 @@ def _gradient_shapes(*arguments: Any) -> tuple[Tensor, ...]:
         return tensor.new_empty(tensor.shape)
 
     return (
-        *(_empty_in_order_of(tensor, *tensor.shape) for tensor in call[:3]),
+        *(_empty_in_order_of(tensor, tensor.shape) for tensor in call[:3]),
         like(call.gain, gain_grad),
         like(call.mask, mask_grad),
     )

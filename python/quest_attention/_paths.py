@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
@@ -87,21 +86,20 @@ def detached(call: Call) -> Call:
     return Call(*(x.detach() if isinstance(x, Tensor) else x for x in call))  # type: ignore[arg-type]
 
 
-def formula_statistics(call: Call) -> AttentionStats:
-    with torch.no_grad():
-        return AttentionStats(*statistics_formula(detached(call)))
-
-
-def fused_statistics(call: Call, lse: Tensor) -> AttentionStats:
+def statistics_of(call: Call, lse: Tensor | None) -> AttentionStats:
+    """From the log-sum-exp of the fused kernels where they served the call."""
     plain = detached(call)
-    lse = lse.detach()
-    return AttentionStats(lse, *torch.ops.quest.attention_statistics(plain.q, plain.k, lse, *plain.common()))
+    with torch.no_grad():
+        if lse is None:
+            return AttentionStats(*statistics_formula(plain))
+        lse = lse.detach()
+        return AttentionStats(lse, *torch.ops.quest.attention_statistics(plain.q, plain.k, lse, *plain.common()))
 
 
-def run(call: Call, path: Path) -> tuple[Tensor, Callable[[], AttentionStats]]:
+def run(call: Call, path: Path) -> tuple[Tensor, Tensor | None]:
+    """The output, and the log-sum-exp where the fused kernels served the call."""
     if takes_formula(call, path):
         if not torch._C._are_functorch_transforms_active() and not torch.compiler.is_compiling():
             check_by_library(call)
-        return attention_formula(call), lambda: formula_statistics(call)
-    out, lse = torch.ops.quest.attention(*call)
-    return out, lambda: fused_statistics(call, lse)
+        return attention_formula(call), None
+    return torch.ops.quest.attention(*call)

@@ -48,3 +48,10 @@ def test_a_text_that_is_too_short(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "gpt2_text.py"), "--text", str(tmp_path / "short.txt")]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 1 and "choose a longer text" in result.stderr
+
+
+def test_cost_of_switching():
+    output = run("vit_cost.py", "--layers", "1", "--batch", "1", "--rounds", "3")
+    ratios = dict(re.findall(r"^(\S.*?) +([\d.]+)$", output, re.MULTILINE))
+    assert list(ratios) == ["standard", "patch", "use", "normalize + torch", "patch + monitor"]
+    assert float(ratios["standard"]) == 1.0

@@ -52,7 +52,7 @@ def test_figures(name, case):
     v = v[:, : k.shape[1]]
     gain = torch.rand(4, 1) + 0.5 if name == "qknorm_hs" else None
     lengths = torch.tensor([19, 7, 11])
-    bias = torch.randn(1, 4, 19, 19)
+    bias = torch.randn(3, 4, 19, 19)
     options, known = {
         "plain": ({}, {}),
         "causal": ({"is_causal": True}, {"seen": torch.ones(19, 19).tril().bool()}),
@@ -61,11 +61,17 @@ def test_figures(name, case):
         "grouped": ({"enable_gqa": True}, {}),
     }[case]
     model = Model(lambda *x, **o: attention(*x, formulation=name, gain=gain, **o))
-    with quest_attention.monitor(model) as watch:
+    with (
+        quest_attention.monitor(model, every_sequence=1) as all_sequences,
+        quest_attention.monitor(model, every_sequence=2) as watch,
+    ):
         model(q, k, v, **options)
-    (record,) = watch.records
+    (record,) = all_sequences.records
     assert (record.step, record.layer) == (0, "Model")
     assert_close(record.values, expected_figures(q, k, name, gain=gain, **known), 1e-5)
+    if case in ("padded", "bias"):
+        known = {key: value[::2] for key, value in known.items()}
+    assert_close(watch.records[0].values, expected_figures(q[::2], k[::2], name, gain=gain, **known), 1e-5)
 
 
 def test_packed_sequences():
@@ -83,7 +89,7 @@ def test_layers_of_a_model_switched_or_not():
     model = nn.Sequential(TimmAttention(), nn.ModuleDict({"deep": TimmAttention()})["deep"])
     x = torch.randn(2, 13, 32)
     expected = model(x)
-    with quest_attention.monitor(model) as watch:
+    with quest_attention.monitor(model, every_sequence=1) as watch:
         assert_close(model(x), expected, 1e-5)
         with quest_attention.patch(model[1]):
             model(x)
