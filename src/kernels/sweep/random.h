@@ -44,6 +44,10 @@ class Random {
 };
 
 // First name of a stream, so that no two purposes share numbers.
-enum Purpose : std::uint64_t { kDistribution = 1, kTrainingSamples, kTestSamples, kBatchOrder, kInitialization };
+inline constexpr std::uint64_t kDistribution = 1;
+inline constexpr std::uint64_t kTrainingSamples = 2;
+inline constexpr std::uint64_t kTestSamples = 3;
+inline constexpr std::uint64_t kBatchOrder = 4;
+inline constexpr std::uint64_t kInitialization = 5;
 
 }  // namespace quest::kernels::sweep

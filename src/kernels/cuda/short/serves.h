@@ -14,7 +14,7 @@ inline constexpr std::int64_t kDims[] = {16, 32, 64, 80, 96, 128};
 
 // A block keeps two tensors of a head and two floats per row in shared memory.
 inline constexpr std::int64_t kSharedBytes = 232'448;
-constexpr std::int64_t shared_bytes(std::int64_t dim, std::int64_t rows) { return rows * (2 * dim * 2 + 2 * 4); }
+constexpr std::int64_t shared_bytes(std::int64_t dim, std::int64_t rows) { return rows * (2 * dim * 2 + 8); }
 
 // Causal or not, both 16-bit types: 3216, 1696, 880, 704, 592, 432 rows. Zero for other dimensions.
 constexpr std::int64_t longest(std::int64_t dim) {
