@@ -62,13 +62,16 @@ def gradient_penalty(function, inputs):
     return sum(gradient.square().sum() for gradient in gradients)
 
 
-def test_double_backward_of_the_fused_kernel():
-    inputs = qkv()
-    ours = torch.autograd.grad(gradient_penalty(attention, inputs), inputs)
+def check_double_backward(ours, exactly, inputs):
+    results = torch.autograd.grad(gradient_penalty(ours, inputs), inputs)
     doubles = [x.detach().double().requires_grad_() for x in inputs]
-    exactly = torch.autograd.grad(gradient_penalty(exact, doubles), doubles)
-    for own, other in zip(ours, exactly):
+    expected = torch.autograd.grad(gradient_penalty(exactly, doubles), doubles)
+    for own, other in zip(results, expected):
         assert_close(own, other, TOLERANCE, "derivative of the gradient penalty")
+
+
+def test_double_backward_of_the_fused_kernel():
+    check_double_backward(attention, exact, qkv())
 
 
 def test_double_backward_with_one_tensor_for_all_and_learned_extras():
@@ -81,12 +84,7 @@ def test_double_backward_with_one_tensor_for_all_and_learned_extras():
     def exactly(x, gain, mask):
         return exact(x, x, x, gain=gain, bias=mask)
 
-    inputs = [x, gain, mask]
-    result = torch.autograd.grad(gradient_penalty(ours, inputs), inputs)
-    doubles = [x.detach().double().requires_grad_() for x in inputs]
-    expected = torch.autograd.grad(gradient_penalty(exactly, doubles), doubles)
-    for own, other in zip(result, expected):
-        assert_close(own, other, TOLERANCE, "derivative of the gradient penalty")
+    check_double_backward(ours, exactly, [x, gain, mask])
 
 
 def test_third_derivative():

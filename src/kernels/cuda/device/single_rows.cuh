@@ -65,11 +65,11 @@ struct HeadRows {
     return values;
   }
 
-  __device__ void store(int row, const SingleRow& values, float factor) const {
+  __device__ void store(int row, const SingleRow& values) const {
 #pragma unroll
     for (int i = 0; i < SingleRow::kPerLane; ++i) {
       const int column = lane_id() + 32 * i;
-      if (column < dim) data[row * stride + column] = from_float<T>(values.x[i] * factor);
+      if (column < dim) data[row * stride + column] = from_float<T>(values.x[i]);
     }
   }
 };
@@ -204,7 +204,7 @@ __device__ bool is_spoiled(const Accumulator (&rows)[kBlocks]) {
   return probe[0] + probe[1] != 0;
 }
 
-// Which of a warp's sixteen rows have, as bits; the same in all lanes.
+// Which of a warp's sixteen rows are spoiled, as bits; the same in all lanes.
 template <int kBlocks>
 __device__ uint32_t spoiled_rows(const Accumulator (&rows)[kBlocks]) {
   float probe[2][2] = {};

@@ -327,8 +327,8 @@ struct KeyOwner {
             p.key_reciprocals[(int64_t{block.batch} * p.key_heads + block.key_head) * p.keys + key];
         key_sum = projected(key_sum, UnitKey(keys[key]), reciprocal, p.scale);
       }
-      grad_k_rows.store(key, key_sum, 1);
-      grad_v_rows.store(key, value_sum, 1);
+      grad_k_rows.store(key, key_sum);
+      grad_v_rows.store(key, value_sum);
     }
   }
 };

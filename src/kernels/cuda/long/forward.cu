@@ -356,7 +356,7 @@ struct Consumer {
     const auto out = rows_of<T>(to, rows.batch, rows.head, task.value_dim);
     const int first = rows.first_row + 64 * group + warp_id() % 4 * 16;
     for (int row = first; row < min(first + 16, task.queries); ++row) {
-      if (!out[row].is_finite()) out.store(row, single.output(row), 1);
+      if (!out[row].is_finite()) out.store(row, single.output(row));
     }
   }
 

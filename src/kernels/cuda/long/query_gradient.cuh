@@ -243,7 +243,7 @@ __device__ void mend_queries(const QueryGradient& p) {
   const int first_query = blockIdx.x * Tile::kQueries;
   const int end = min(min(first_query + Tile::kQueries, p.queries), last_spoiled);
   for (int query = first_query + warp_id(); query < end; query += kRowThreads / 32)
-    grad_q.store(query, head.query_gradient(query), 1);
+    grad_q.store(query, head.query_gradient(query));
 }
 
 template <typename T, typename Tile>

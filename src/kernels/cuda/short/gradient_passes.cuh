@@ -128,9 +128,9 @@ struct KeyPass {
       SingleRow key_sum;
       SingleRow value_sum;
       gradients.add_to_key(index, shape.length, key_sum, value_sum);
-      single_rows<D>(problem.grad_v[head]).store(index, value_sum, 1);
+      single_rows<D>(problem.grad_v[head]).store(index, value_sum);
       const UnitKey unit(gradients.rows.k[index]);
-      single_rows<D>(problem.grad_k[head]).store(index, projected(key_sum, unit, unit.reciprocal, shape.scale), 1);
+      single_rows<D>(problem.grad_k[head]).store(index, projected(key_sum, unit, unit.reciprocal, shape.scale));
     });
   }
 };
@@ -191,7 +191,7 @@ struct QueryPass {
       const int index = first_query + row;
       if (index >= shape.length) return;
       single_rows<D>(problem.grad_q[head])
-          .store(index, problem.template single_gradients<D>(head).query_gradient(index), 1);
+          .store(index, problem.template single_gradients<D>(head).query_gradient(index));
     });
   }
 };

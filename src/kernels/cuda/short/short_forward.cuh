@@ -190,7 +190,7 @@ struct QueryOutput {
         if (query >= queries.shape.length) return;
         const SingleRows<T> rows{single_rows<D>(problem.q[head]), single_rows<D>(problem.k[head]),
                                  single_rows<D>(problem.v[head]), queries.shape.length, queries.shape.scale};
-        single_rows<D>(problem.out[head]).store(query, rows.output(query), 1);
+        single_rows<D>(problem.out[head]).store(query, rows.output(query));
       });
     }
   }
