@@ -68,11 +68,13 @@ __device__ inline void add_integers_if(bool condition, int32_t* destination, uin
       : "memory");
 }
 
-__device__ inline void arrive_if(bool condition, uint32_t barrier) {
+// One arrival for the whole warp, whose accesses to shared memory come before it.
+__device__ inline void warp_arrives(uint32_t barrier) {
+  __syncwarp();
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %1, 0;\n"
+      "{ .reg .pred p; setp.eq.b32 p, %1, 0;\n"
       "@p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
-      "r"(static_cast<int>(condition))
+      "r"(threadIdx.x % 32)
       : "memory");
 }
 

@@ -36,7 +36,8 @@ struct BackwardTensors {
 };
 
 // Two warpgroups own keys, the third one fetches tiles.
-constexpr int kBackwardThreads = 384;
+constexpr int kOwnerThreads = 256;
+constexpr int kBackwardThreads = kOwnerThreads + 128;
 
 template <typename Tile>
 struct BackwardMemory {
@@ -86,7 +87,7 @@ struct BackwardMemory {
     }
     for (int stage = 0; stage < kStages; ++stage) {
       initialize_barrier(loaded(stage), 1);
-      initialize_barrier(released(stage), 8);
+      initialize_barrier(released(stage), kOwnerThreads);
     }
     publish_barriers();
   }

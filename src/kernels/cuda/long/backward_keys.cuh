@@ -134,8 +134,7 @@ struct KeyOwner {
     for (int step = 0; step < kScores / 2; ++step)
       store_matrix(block_address(memory.score_gradients(turn), warp_key(), step), score_gradients[step]);
     order_with_engines();
-    __syncwarp();
-    arrive_if(lane_id() == 0, memory.score_gradients_written(turn));
+    warp_arrives(memory.score_gradients_written(turn));
 
     previous = current;
     const uint32_t rows = memory.rows(stage.index);
@@ -168,7 +167,7 @@ struct KeyOwner {
 
   __device__ void add_grad_q(Accumulator (&grad_q)[8], Memory memory, int index, const Sums& of) {
     pin(grad_q);
-    arrive_if(lane_id() == 0, memory.score_gradients_read(index & 1));
+    warp_arrives(memory.score_gradients_read(index & 1));
     const uint32_t part = memory.part(warp_id());
     const uint32_t chunks = part + lane_id() * 16;
     wait_stores_read();
@@ -210,7 +209,7 @@ struct KeyOwner {
     wait_products_until<0>();
     pin(score_gradients);
     pin(grad_k);
-    arrive_if(lane_id() == 0, memory.released(stage.index));
+    arrive(memory.released(stage.index));
     stage = next;
     begin(products.gradients, memory.v(), memory.grad_out(stage.index));
     weigh<kMasked>(products, index);

@@ -182,6 +182,7 @@ struct GradientBlock {
     stage<Shape::kThreads>(owned(1), rows_of(kKeySide ? p.v : p.grad_out, head, kKeySide), first_owned, owned_rows());
     stage_factors(memory.owned_factors, owned_factors(), head, first_owned, kKeySide);
     if (!kKeySide) stage_query_side(memory.queries[0], head, first_owned);
+    commit_copies();
   }
 
   __device__ int streamed_head(const Steps& s, int step) const { return kKeySide ? head_at(s, step) : head / group; }
