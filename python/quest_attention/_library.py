@@ -10,6 +10,8 @@ OLDEST_TORCH = (2, 10)
 FOLDER = Path(__file__).parent / "lib"
 CPU_LIBRARY = FOLDER / "libquest_ops.so"
 CUDA_LIBRARY = FOLDER / "libquest_ops_cuda.so"
+# Asked once: torch.compile cannot look at files while it traces a call.
+HAS_CUDA_LIBRARY = CUDA_LIBRARY.is_file()
 
 
 def check_torch(version: str) -> None:
@@ -40,10 +42,10 @@ def load(library: Path) -> None:
 def load_libraries() -> None:
     check_torch(torch.__version__)
     load(CPU_LIBRARY)
-    if CUDA_LIBRARY.is_file():
+    if HAS_CUDA_LIBRARY:
         load(CUDA_LIBRARY)
 
 
 def serves(device: torch.device) -> bool:
     """Tensors of this device have fused kernels."""
-    return device.type == "cpu" or (device.type == "cuda" and CUDA_LIBRARY.is_file())
+    return device.type == "cpu" or (device.type == "cuda" and HAS_CUDA_LIBRARY)
