@@ -1,0 +1,33 @@
+#pragma once
+
+// What a training tells whoever watches it: a terminal, a log, a test. Torch-free.
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace quest::train {
+
+struct StepReport {
+  std::int64_t step = 0;  // finished steps, so the last report has step == total_steps
+  std::int64_t total_steps = 0;
+  double epoch = 0.0;
+  double loss = 0.0;
+  double lr = 0.0;
+  double grad_norm = 0.0;
+  double samples_per_second = 0.0;  // over all processes
+  double flop_per_second = 0.0;     // of the model, forward and backward; 0 where the task does not know
+};
+
+class TrainingListener {
+ public:
+  virtual ~TrainingListener() = default;
+
+  virtual void on_step(const StepReport& report) = 0;
+  virtual void on_evaluation(std::int64_t step, double epoch, const std::map<std::string, double>& metrics,
+                             bool is_best) = 0;
+  virtual void on_message(const std::string& message) = 0;  // warnings and news, one line each
+  virtual void on_end(const std::string& status) = 0;       // the status of run.json
+};
+
+}  // namespace quest::train
