@@ -15,10 +15,13 @@ class Progress {
  public:
   using Clock = std::function<double()>;  // seconds since any fixed moment
 
-  Progress(std::ostream& stream, bool terminal, Clock clock = steady_seconds);
+  Progress(std::ostream& stream, bool terminal, Clock clock = steady_seconds, double seconds_between_lines = 2.0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+
+  // What was done by an earlier command, which says nothing about the speed of this one.
+  void start_at(double done) { done_before_ = done; }
 
   // `done` runs from 0 to 1 over the whole command.
   void update(double done, std::string_view label);
@@ -32,12 +35,14 @@ class Progress {
   std::ostream& stream_;
   bool terminal_;
   Clock clock_;
+  double seconds_between_lines_;
   double start_;
   double last_shown_;
+  double done_before_ = 0.0;
   bool line_is_drawn_ = false;
 };
 
-// Rounded up: 58.2 -> "59 s", 61 -> "1 min 1 s".
+// Rounded up: 58.2 -> "59 s", 61 -> "1 min 1 s", 3700 -> "1 h 2 min".
 [[nodiscard]] std::string duration_text(double seconds);
 
 }  // namespace quest::cli

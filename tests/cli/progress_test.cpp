@@ -27,9 +27,21 @@ TEST(Progress, TerminalLineIsRedrawnAndTakenAway) {
     Progress progress(stream, true, [&] { return now; });
     now = 1.0;
     progress.update(0.5, "half");
-    EXPECT_EQ(stream.str(), "\r\033[K[############............] 50 %, about 1 s left: half");
+    EXPECT_EQ(stream.str(), "\r\033[K\033[?7l[############............] 50 %, about 1 s left: half\033[?7h");
   }
-  EXPECT_TRUE(stream.str().ends_with("half\r\033[K"));
+  EXPECT_TRUE(stream.str().ends_with("half\033[?7h\r\033[K"));
+}
+
+TEST(Progress, WhatAnEarlierCommandDidSaysNothingAboutTheSpeed) {
+  std::ostringstream stream;
+  double now = 0.0;
+  Progress progress(stream, false, [&] { return now; }, 5.0);
+  progress.start_at(0.5);
+  now = 3.0;
+  progress.update(0.55, "too soon");
+  now = 6.0;
+  progress.update(0.75, "later");
+  EXPECT_EQ(stream.str(), "75 %, about 6 s left: later\n");
 }
 
 TEST(Progress, NothingIsErasedWhenNothingWasDrawn) {
@@ -44,6 +56,8 @@ TEST(Duration, RoundsUpAndSplitsMinutes) {
   EXPECT_EQ(duration_text(0.2), "1 s");
   EXPECT_EQ(duration_text(59.0), "59 s");
   EXPECT_EQ(duration_text(60.5), "1 min 1 s");
+  EXPECT_EQ(duration_text(3661.0), "1 h 2 min");
+  EXPECT_EQ(duration_text(7200.0), "2 h 0 min");
 }
 
 }  // namespace
