@@ -1,0 +1,18 @@
+#pragma once
+
+// Initial values of Vision Transformers.
+
+#include <torch/nn/module.h>
+
+#include "quest/export.h"
+
+namespace quest::nn {
+
+// In place: normal values, redrawn where they lie outside [low, high].
+QUEST_API void trunc_normal_(const at::Tensor& tensor, double std, double low = -2.0, double high = 2.0);
+
+// As timm: the weights of every linear layer truncated normal with deviation 0.02, their biases 0. Everything else
+// keeps what its module started with.
+QUEST_API void init_vit_weights(torch::nn::Module& module);
+
+}  // namespace quest::nn
