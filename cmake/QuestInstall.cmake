@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quest)
 # The libraries find each other beside themselves, the program finds them in ../lib, and torch stays where it was.
-set(libraries quest quest_nn quest_ops)
+set(libraries quest quest_models quest_nn quest_ops)
 if(QUEST_CUDA)
   list(APPEND libraries quest_ops_cuda)
 endif()

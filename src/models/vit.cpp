@@ -1,0 +1,131 @@
+#include "quest/models/vit.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <vector>
+
+#include "quest/nn/initialization.h"
+#include "quest/nn/position_embedding.h"
+
+namespace quest::models {
+namespace {
+
+constexpr double kTokenDeviation = 0.02;
+constexpr double kNormEps = 1e-6;
+
+void check(const ViTOptions& options) {
+  TORCH_CHECK(options.patch_size() > 0 && options.image_size() > 0 && options.image_size() % options.patch_size() == 0,
+              "quest::models: the image size of a ViT must be a multiple of its patch size, got ", options.image_size(),
+              " and ", options.patch_size());
+  TORCH_CHECK(options.depth() > 0 && options.classes() > 0 && options.channels() > 0,
+              "quest::models: a ViT needs at least one block, class and channel, got depth ", options.depth(),
+              ", classes ", options.classes(), ", channels ", options.channels());
+  TORCH_CHECK(!options.distilled() || options.pooling() == Pooling::class_token,
+              "quest::models: a distilled ViT reads its class and distillation tokens; use Pooling::class_token");
+}
+
+}  // namespace
+
+ViTImpl::ViTImpl(const ViTOptions& given) : options(given) { reset(); }
+
+void ViTImpl::reset() {
+  check(options);
+  const std::int64_t dim = options.dim();
+  const std::int64_t depth = options.depth();
+  cls_token = register_parameter("cls_token", at::zeros({1, 1, dim}));
+  if (options.distilled()) {
+    dist_token = register_parameter("dist_token", at::zeros({1, 1, dim}));
+  }
+  pos_embed = register_parameter("pos_embed", at::zeros({1, prefix_tokens() + grid_side() * grid_side(), dim}));
+  patch_embed = register_module("patch_embed", nn::PatchEmbedding(options.channels(), options.patch_size(), dim));
+  pos_drop = register_module("pos_drop", torch::nn::Dropout(options.dropout()));
+  blocks = register_module("blocks", torch::nn::ModuleList());
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const double share = depth > 1 ? static_cast<double>(i) / static_cast<double>(depth - 1) : 0.0;
+    blocks->push_back(nn::Block(nn::BlockOptions(dim, options.heads())
+                                    .mlp_hidden(std::llround(options.mlp_ratio() * static_cast<double>(dim)))
+                                    .formulation(options.formulation())
+                                    .norm_eps(kNormEps)
+                                    .qkv_bias(options.qkv_bias())
+                                    .dropout(options.dropout())
+                                    .attention_dropout(options.attention_dropout())
+                                    .drop_path(options.drop_path() * share)
+                                    .layer_scale(options.layer_scale())));
+  }
+  norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim}).eps(kNormEps)));
+  head = register_module("head", torch::nn::Linear(dim, options.classes()));
+  if (options.distilled()) {
+    head_dist = register_module("head_dist", torch::nn::Linear(dim, options.classes()));
+  }
+  nn::init_vit_weights(*this);
+  for (const at::Tensor& token : {cls_token, dist_token, pos_embed}) {
+    if (token.defined()) {
+      nn::trunc_normal_(token, kTokenDeviation);
+    }
+  }
+}
+
+at::Tensor ViTImpl::embed(const at::Tensor& images) {
+  TORCH_CHECK(images.dim() == 4 && images.size(2) == options.image_size() && images.size(3) == options.image_size(),
+              "quest::models: this ViT takes images of shape [batch, ", options.channels(), ", ", options.image_size(),
+              ", ", options.image_size(), "], got ", images.sizes());
+  const at::Tensor patches = patch_embed->forward(images);
+  std::vector<at::Tensor> tokens = {cls_token.expand({images.size(0), -1, -1})};
+  if (dist_token.defined()) {
+    tokens.push_back(dist_token.expand({images.size(0), -1, -1}));
+  }
+  tokens.push_back(patches);
+  return pos_drop->forward(at::cat(tokens, 1).add_(pos_embed));
+}
+
+at::Tensor ViTImpl::encode(const at::Tensor& images, std::int64_t tokens) {
+  at::Tensor x = embed(images);
+  at::Tensor layer_values;
+  const nn::AttentionInputs inputs{.layer_values = &layer_values};
+  const bool all = tokens == x.size(1);
+  for (std::size_t i = 0; i < blocks->size(); ++i) {
+    auto& block = *blocks->at<nn::BlockImpl>(i).as<nn::BlockImpl>();
+    const bool last = i + 1 == blocks->size();
+    x = last && !all ? block.forward_first(x, tokens, inputs) : block.forward(x, inputs);
+  }
+  return norm->forward(x);
+}
+
+std::int64_t ViTImpl::tokens_read_by_heads() const {
+  return options.pooling() == Pooling::class_token ? prefix_tokens() : pos_embed.size(1);
+}
+
+at::Tensor ViTImpl::forward_features(const at::Tensor& images) { return encode(images, pos_embed.size(1)); }
+
+at::Tensor ViTImpl::forward(const at::Tensor& images) {
+  const at::Tensor x = encode(images, tokens_read_by_heads());
+  if (options.pooling() == Pooling::mean) {
+    return head->forward(x.narrow(1, prefix_tokens(), x.size(1) - prefix_tokens()).mean(1));
+  }
+  const at::Tensor logits = head->forward(x.select(1, 0));
+  return head_dist ? (logits + head_dist->forward(x.select(1, 1))) / 2 : logits;
+}
+
+double ViTImpl::forward_flops() const {
+  const auto dim = static_cast<double>(options.dim());
+  const auto tokens = static_cast<double>(pos_embed.size(1));
+  const auto read = static_cast<double>(tokens_read_by_heads());
+  const double patches = tokens - static_cast<double>(prefix_tokens());
+  const auto pixels = static_cast<double>(options.channels() * options.patch_size() * options.patch_size());
+  // Keys and values of every token; queries, attention, its projection and the MLP of the tokens that are read.
+  const auto block = [&](double queries) {
+    const double per_query = 2 * dim * dim + 2 * options.mlp_ratio() * dim * dim + 2 * tokens * dim;
+    return 2 * (tokens * 2 * dim * dim + queries * per_query);
+  };
+  const double heads = options.distilled() ? 2 : 1;
+  return 2 * patches * pixels * dim + static_cast<double>(options.depth() - 1) * block(tokens) + block(read) +
+         2 * heads * dim * static_cast<double>(options.classes());
+}
+
+at::Tensor ViTImpl::adapt_weight(const std::string& name, const at::Tensor& given) const {
+  const bool other_grid = name == "pos_embed" && given.dim() == 3 && given.size(1) != pos_embed.size(1);
+  return other_grid ? nn::resize_position_embedding(given, prefix_tokens(), {grid_side(), grid_side()}) : given;
+}
+
+}  // namespace quest::models
