@@ -1,0 +1,221 @@
+// What torch.optim has is compared with it in test_torch.py; here LAMB, and what holds of every optimiser.
+
+#include "train/optimizer.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "tests/testing/tensors.h"
+#include "tests/train/small_model.h"
+#include "train/flat_updates.h"
+
+namespace quest::testing {
+namespace {
+
+using train::FlatParameters;
+using train::Optimizer;
+using train::OptimizerOptions;
+using train::Slice;
+
+constexpr Bound kMillionth{.of_value = 1e-6, .absolute = 1e-6};
+
+// Gradients that do not depend on the parameters, so that only the rule is compared.
+void set_gradients(FlatParameters& parameters, std::int64_t step) {
+  for (const Slice& slice : parameters.slices()) {
+    torch::manual_seed(100 * step + slice.numel());
+    slice.parameter.mutable_grad().copy_(torch::randn(slice.shape) * 0.1);
+  }
+}
+
+void train(FlatParameters& parameters, Optimizer& optimizer, std::int64_t first, std::int64_t last) {
+  for (std::int64_t step = first; step < last; ++step) {
+    set_gradients(parameters, step);
+    optimizer.step(1e-2);
+  }
+}
+
+// The published rule, one tensor at a time in float64.
+struct PlainLamb {
+  at::Tensor value, first, second;
+  double weight_decay;
+
+  PlainLamb(const at::Tensor& start, double decay)
+      : value(start.to(at::kDouble)),
+        first(at::zeros_like(value)),
+        second(at::zeros_like(value)),
+        weight_decay(decay) {}
+
+  void step(const at::Tensor& gradient, double lr, std::int64_t t) {
+    const at::Tensor g = gradient.to(at::kDouble);
+    first = 0.9 * first + 0.1 * g;
+    second = 0.999 * second + 0.001 * g * g;
+    const at::Tensor m = first / (1 - std::pow(0.9, t));
+    const at::Tensor v = second / (1 - std::pow(0.999, t));
+    const at::Tensor u = m / (v.sqrt() + 1e-8) + weight_decay * value;
+    const double value_norm = value.norm().item<double>();
+    const double update_norm = u.norm().item<double>();
+    const double ratio = weight_decay != 0 && value_norm > 0 && update_norm > 0 ? value_norm / update_norm : 1.0;
+    value = value - lr * ratio * u;
+  }
+};
+
+TEST(Optimizer, LambFollowsThePublishedRule) {
+  auto model = small_model();
+  FlatParameters parameters = flat(model, 0.05);
+  parameters.slices()[1].of(parameters.values()).zero_();
+  std::vector<PlainLamb> expected;
+  for (const Slice& slice : parameters.slices()) {
+    expected.emplace_back(slice.of(parameters.values()), parameters.groups()[slice.group].weight_decay);
+  }
+  Optimizer optimizer(parameters, {.name = "lamb"});
+  for (std::int64_t t = 1; t <= 100; ++t) {
+    set_gradients(parameters, t);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      expected[i].step(parameters.slices()[i].of(parameters.gradients()), 1e-2, t);
+    }
+    optimizer.step(1e-2);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(close(parameters.slices()[i].parameter, expected[i].value, kMillionth)) << parameters.slices()[i].name;
+  }
+}
+
+class EveryOptimizer : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  [[nodiscard]] static OptimizerOptions options() { return {.name = std::string(GetParam())}; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Rules, EveryOptimizer, ::testing::ValuesIn(train::optimizer_names()),
+                         [](const auto& rule) { return std::string(rule.param); });
+
+TEST_P(EveryOptimizer, ContinuesFromItsStateToTheSameBits) {
+  auto whole_model = small_model();
+  FlatParameters whole = flat(whole_model);
+  Optimizer uninterrupted(whole, options());
+  train(whole, uninterrupted, 0, 12);
+
+  auto first_model = small_model();
+  FlatParameters first = flat(first_model);
+  Optimizer before(first, options());
+  train(first, before, 0, 7);
+
+  auto second_model = small_model(9);
+  FlatParameters second = flat(second_model);
+  Optimizer after(second, options());
+  train::load_named_slices(second, "value", train::named_slices(first, "value", first.values()), second.values());
+  after.load_state(before.state());
+  EXPECT_EQ(after.steps(), 7);
+  train(second, after, 7, 12);
+  EXPECT_TRUE(identical(second.values(), whole.values()));
+}
+
+TEST_P(EveryOptimizer, FactorOfAGroupScalesItsRate) {
+  auto plain_model = small_model();
+  FlatParameters plain = flat(plain_model);
+  auto scaled_model = small_model();
+  FlatParameters scaled(train::parameter_groups(
+      *scaled_model, {.weight_decay = 0.1, .lr_scale = [](const std::string&) { return 0.25; }}));
+  Optimizer one(plain, options());
+  Optimizer other(scaled, options());
+  for (std::int64_t step = 0; step < 5; ++step) {
+    set_gradients(plain, step);
+    set_gradients(scaled, step);
+    one.step(0.01);
+    other.step(0.04);
+  }
+  EXPECT_TRUE(identical(scaled.values(), plain.values()));
+}
+
+TEST_P(EveryOptimizer, ResultDoesNotDependOnThreads) {
+  const int before = at::get_num_threads();
+  const auto run = [](int threads) {
+    at::set_num_threads(threads);
+    torch::manual_seed(5);
+    const torch::nn::Linear model(301, 257);
+    FlatParameters parameters(train::parameter_groups(*model, {.weight_decay = 0.1}));
+    Optimizer optimizer(parameters, options());
+    train(parameters, optimizer, 0, 3);
+    return parameters.values().clone();
+  };
+  const at::Tensor one = run(1);
+  EXPECT_TRUE(identical(run(3), one));
+  at::set_num_threads(before);
+}
+
+TEST_P(EveryOptimizer, RefusesTheStateOfAnother) {
+  auto model = small_model();
+  FlatParameters parameters = flat(model);
+  Optimizer optimizer(parameters, options());
+  EXPECT_THROW(optimizer.load_state({}), c10::Error);
+  EXPECT_THROW(optimizer.load_state({{"step", torch::zeros({}, at::kLong)}}), c10::Error);
+}
+
+TEST(Optimizer, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  auto model = small_model();
+  FlatParameters parameters = flat(model);
+  try {
+    const Optimizer optimizer(parameters, {.name = "adamax"});
+    FAIL();
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("unknown optimizer 'adamax'; known are adamw, adam, radam, lamb, sgd"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+// The arithmetic for devices without kernels of ours, on the CPU.
+struct Buffers {
+  torch::nn::Sequential model = small_model();
+  FlatParameters parameters = flat(model);
+  at::Tensor first = torch::zeros_like(parameters.values());
+  at::Tensor second = torch::zeros_like(parameters.values());
+
+  Buffers() {
+    for (const Slice& slice : parameters.slices()) {
+      slice.of(first).normal_();
+      slice.of(second).uniform_();
+    }
+    set_gradients(parameters, 1);
+  }
+  [[nodiscard]] train::AdamBuffers all() const { return {parameters.values(), parameters.gradients(), first, second}; }
+};
+
+void expect_close(const Buffers& actual, const Buffers& expected) {
+  for (const Slice& slice : expected.parameters.slices()) {
+    EXPECT_TRUE(close(slice.of(actual.parameters.values()), slice.parameter, kMillionth)) << slice.name;
+    EXPECT_TRUE(close(slice.of(actual.first), slice.of(expected.first), kMillionth)) << slice.name;
+    EXPECT_TRUE(close(slice.of(actual.second), slice.of(expected.second), kMillionth)) << slice.name;
+  }
+}
+
+TEST(PlainUpdates, EqualTheKernels) {
+  for (const bool adaptive : {false, true}) {
+    const train::AdamStep step{.beta1 = 0.9,
+                               .beta2 = 0.99,
+                               .l2 = 0.1,
+                               .step_size = 0.1,
+                               .root_scale = 1.5,
+                               .eps = 1e-3,
+                               .decay = 0.01,
+                               .adaptive = adaptive};
+    Buffers kernels;
+    Buffers plain;
+    train::adam(step, kernels.all());
+    train::plain::adam(step, plain.all());
+    expect_close(plain, kernels);
+    train::lamb(step, 0.1, kernels.all(), kernels.parameters.slices());
+    train::plain::lamb(step, 0.1, plain.all(), plain.parameters.slices());
+    expect_close(plain, kernels);
+    train::sgd({0.1, 0.9, 0.1, adaptive}, kernels.parameters.values(), kernels.parameters.gradients(), kernels.first);
+    train::plain::sgd({0.1, 0.9, 0.1, adaptive}, plain.parameters.values(), plain.parameters.gradients(), plain.first);
+    expect_close(plain, kernels);
+    const auto norms = train::slice_norms(kernels.parameters.gradients(), kernels.parameters.slices());
+    const auto plain_norms = train::plain::slice_norms(plain.parameters.gradients(), plain.parameters.slices());
+    EXPECT_TRUE(all_close(plain_norms, norms, kMillionth, {static_cast<std::int64_t>(norms.size())}));
+  }
+}
+
+}  // namespace
+}  // namespace quest::testing
