@@ -6,6 +6,7 @@
 
 #include "experiments/toy_folder.h"
 #include "report/markup.h"
+#include "report/page_parts.h"
 #include "report/table.h"
 #include "report/toy_figures.h"
 
@@ -17,21 +18,6 @@ using experiments::Outcome;
 using experiments::ToyResult;
 using experiments::ToyRun;
 using experiments::ToySummary;
-
-std::string paragraph(const std::string& text, const std::string& css_class = "") {
-  return element("p", {{"class", css_class}}, escaped(text)) + "\n";
-}
-
-std::string card(const std::string& markup) { return element("div", {{"class", "card"}}, markup) + "\n"; }
-
-std::string name_of(const ToyRun& run, std::span<const ToyRun> runs) {
-  const auto last_part = [](const ToyRun& one) {
-    const auto path = one.path.lexically_normal();
-    return (path.has_filename() ? path : path.parent_path()).filename().string();
-  };
-  const auto namesakes = std::ranges::count_if(runs, [&](const auto& one) { return last_part(one) == last_part(run); });
-  return namesakes == 1 ? last_part(run) : run.path.string();
-}
 
 Cell paper_cell(const std::string& formulation) {
   const auto rate = experiments::paper_success_rate(formulation);
@@ -158,26 +144,20 @@ std::string lead(std::span<const ToyRun> runs) {
   return markup;
 }
 
-Section comparison(std::span<const ToyRun> runs) {
+Section comparison(std::span<const ToyRun> runs, std::span<const std::string> names) {
   Table table{.caption = "Success rates",
               .columns = {"run", "formulation", "success", "paper", "trainings", "wiring", "samples", "tokens"},
               .rows = {}};
-  for (const ToyRun& run : runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const ToyRun& run = runs[i];
     const auto& settings = run.settings;
     for (const ToySummary& summary : experiments::summarize(settings, run.results)) {
-      table.rows.push_back({name_of(run, runs), summary.formulation, success_cell(summary),
-                            paper_cell(summary.formulation), count_cell(summary.trainings),
-                            std::string(experiments::wiring_name(settings.wiring)),
+      table.rows.push_back({names[i], summary.formulation, success_cell(summary), paper_cell(summary.formulation),
+                            count_cell(summary.trainings), std::string(experiments::wiring_name(settings.wiring)),
                             count_cell(settings.sizes.training_samples), count_cell(settings.sizes.tokens)});
     }
   }
   return {.id = "runs", .title = "Runs side by side", .body = card(table_html(table))};
-}
-
-std::string all_html(const std::vector<Figure>& figures) {
-  std::string markup;
-  for (const Figure& figure : figures) markup += figure_html(figure);
-  return markup;
 }
 
 void add_run(Report& report, const ToyRun& run, const std::string& name, const std::string& prefix) {
@@ -207,15 +187,15 @@ Report toy_report(std::span<const ToyRun> runs) {
                                run.path.string() + "`");
     }
   }
-  Report report{.page = {.title = "Spurious attention", .lead = lead(runs), .sections = {}, .footer = ""}};
-  if (runs.size() > 1) report.page.sections.push_back(comparison(runs));
+  Report report{.page = {.title = "Spurious attention", .lead = lead(runs), .sections = {}, .footer = kPageHelp}};
+  std::vector<std::filesystem::path> folders;
+  for (const ToyRun& run : runs) folders.push_back(run.path);
+  const auto names = run_names(folders);
+  const bool alone = runs.size() == 1;
+  if (!alone) report.page.sections.push_back(comparison(runs, names));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool alone = runs.size() == 1;
-    add_run(report, runs[i], alone ? "" : name_of(runs[i], runs), alone ? "" : "run" + std::to_string(i + 1) + "-");
+    add_run(report, runs[i], alone ? "" : names[i], alone ? "" : "run" + std::to_string(i + 1) + "-");
   }
-  report.page.footer =
-      "Point at a figure, or reach it with the Tab key and move with the arrow keys, to read its values. Column heads "
-      "sort. This page is complete in itself and fetches nothing.";
   return report;
 }
 

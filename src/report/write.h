@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "report/toy_page.h"
+#include "report/report.h"
 
 namespace quest::report {
 

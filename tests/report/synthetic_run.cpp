@@ -1,13 +1,8 @@
 #include "synthetic_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <vector>
 
 #include "experiments/toy_folder.h"
@@ -44,18 +39,6 @@ ToyResult made_up(const ToyTraining& training, int index, int epochs) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  static std::atomic<int> count = 0;
-  path_ = std::filesystem::temp_directory_path() /
-          ("quest_report_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
-  std::filesystem::create_directories(path_);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 experiments::ToySettings synthetic_settings() {
   experiments::ToySettings settings;
   settings.formulations = {"standard", "quest", "qnorm"};
@@ -78,12 +61,6 @@ void write_synthetic_run(const std::filesystem::path& folder, std::size_t traini
   // Threads finish in any order, so nothing may depend on the order of the lines.
   std::ranges::reverse(results);
   run.add(results);
-}
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
 }
 
 }  // namespace quest::report
