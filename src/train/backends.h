@@ -1,0 +1,21 @@
+#pragma once
+
+// The backends of c10d that this build has. The others throw and say what is missing.
+
+#include <chrono>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+namespace quest::train {
+
+struct BackendPlace {
+  c10::intrusive_ptr<c10d::Store> store;
+  int rank;
+  int size;
+  std::chrono::milliseconds timeout;
+};
+
+c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendPlace& place);
+c10::intrusive_ptr<c10d::Backend> nccl_backend(const BackendPlace& place);
+
+}  // namespace quest::train
