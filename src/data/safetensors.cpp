@@ -3,7 +3,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -12,55 +11,25 @@
 #include "data/format_error.h"
 #include "data/input_file.h"
 #include "data/safetensors_index.h"
+#include "data/tensor_bytes.h"
 
 namespace quest::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "safetensors files are little endian");
-
-constexpr std::array<std::pair<ElementType, at::ScalarType>, kElementFormats.size()> kScalarTypes = {{
-    {ElementType::boolean, at::kBool},
-    {ElementType::uint8, at::kByte},
-    {ElementType::int8, at::kChar},
-    {ElementType::uint16, at::kUInt16},
-    {ElementType::int16, at::kShort},
-    {ElementType::uint32, at::kUInt32},
-    {ElementType::int32, at::kInt},
-    {ElementType::uint64, at::kUInt64},
-    {ElementType::int64, at::kLong},
-    {ElementType::float16, at::kHalf},
-    {ElementType::bfloat16, at::kBFloat16},
-    {ElementType::float32, at::kFloat},
-    {ElementType::float64, at::kDouble},
-}};
-
-at::ScalarType scalar_type(ElementType type) {
-  return std::ranges::find(kScalarTypes, type, &decltype(kScalarTypes)::value_type::first)->second;
-}
-
-ElementType element_type(const std::string& name, const at::Tensor& tensor) {
-  const auto* const found =
-      std::ranges::find(kScalarTypes, tensor.scalar_type(), &decltype(kScalarTypes)::value_type::second);
-  if (found == kScalarTypes.end() || tensor.layout() != at::kStrided) {
+ElementType storable_type(const std::string& name, const at::Tensor& tensor) {
+  const auto type = element_type(tensor.scalar_type());
+  if (!type || tensor.layout() != at::kStrided) {
     throw std::invalid_argument("tensor " + in_quotes(name) +
                                 ": expected a dense tensor of bool, integers or floats, got " + tensor.toString() +
                                 "; convert it first");
   }
-  return found->first;
-}
-
-std::span<std::byte> bytes_of(const at::Tensor& tensor) {
-  return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
+  return *type;
 }
 
 at::Tensor read_tensor(const InputFile& file, std::uint64_t data_begin, const SafetensorsEntry& entry) {
   at::Tensor tensor = at::empty(entry.shape, scalar_type(entry.type));
-  const auto bytes = bytes_of(tensor);
-  file.read_at(data_begin + entry.begin, bytes);
-  // Any other byte in a bool is undefined behaviour for whoever uses it.
-  if (entry.type == ElementType::boolean && std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; })) {
-    throw FormatError("tensor " + in_quotes(entry.name) + ": expected bytes 0 and 1 in a BOOL, found others");
-  }
+  file.read_at(data_begin + entry.begin, bytes_of(tensor));
+  check_bools(entry.name, tensor);
   return tensor;
 }
 
@@ -92,7 +61,7 @@ void save_safetensors(const std::filesystem::path& path, const TensorFile& file)
   for (const auto& [name, tensor] : tensors) {
     const std::uint64_t end = position + static_cast<std::uint64_t>(tensor.numel()) * tensor.element_size();
     index.entries.push_back({.name = name,
-                             .type = element_type(name, tensor),
+                             .type = storable_type(name, tensor),
                              .shape = tensor.sizes().vec(),
                              .begin = position,
                              .end = end});

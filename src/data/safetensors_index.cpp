@@ -248,8 +248,8 @@ std::string safetensors_start(const SafetensorsIndex& index) {
       throw std::invalid_argument("expected tensors with different names, none of them __metadata__; got " +
                                   in_quotes(entry.name) + (entry.name == kMetadataKey ? "" : " twice"));
     }
-    const auto* const format = std::ranges::find(kElementFormats, entry.type, &ElementFormat::type);
-    header[entry.name] = {{"dtype", format->name}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+    header[entry.name] = {
+        {"dtype", format_of(entry.type).name}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
   }
   std::string text;
   try {
