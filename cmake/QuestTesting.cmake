@@ -32,3 +32,14 @@ function(quest_python_test name script)
   cmake_path(GET QUEST_TORCH_DIR PARENT_PATH site_packages)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT PYTHONPATH=${site_packages})
 endfunction()
+
+# quest_pytest(NAME FILE [VARIABLE=VALUE...]): tests under pytest; skipped where one of tests/python/requirements.txt is missing.
+function(quest_pytest name file)
+  if(QUEST_SANITIZE OR NOT QUEST_PYTHON)
+    return()
+  endif()
+  add_test(NAME ${name} COMMAND ${QUEST_PYTHON} ${PROJECT_SOURCE_DIR}/tests/python/run.py ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  cmake_path(GET QUEST_TORCH_DIR PARENT_PATH site_packages)
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77
+    ENVIRONMENT "PYTHONPATH=${site_packages};PYTHONDONTWRITEBYTECODE=1;${ARGN}")
+endfunction()
