@@ -40,6 +40,11 @@ std::string Progress::time_left(double done) const {
   return ", about " + duration_text((clock_() - start_) * (1.0 - done) / (done - done_before_)) + " left";
 }
 
+void Progress::start_at(double done) {
+  done_before_ = done;
+  start_ = clock_();
+}
+
 void Progress::update(double done, std::string_view label) {
   done = std::clamp(done, 0.0, 1.0);
   if (clock_() - last_shown_ < (terminal_ ? kSecondsBetweenRedraws : seconds_between_lines_)) return;

@@ -20,8 +20,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // What was done by an earlier command, which says nothing about the speed of this one.
-  void start_at(double done) { done_before_ = done; }
+  // What was done until now says nothing about the speed from now on: an earlier command did it, or it was slower.
+  void start_at(double done);
 
   // `done` runs from 0 to 1 over the whole command.
   void update(double done, std::string_view label);

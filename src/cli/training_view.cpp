@@ -48,10 +48,10 @@ std::string TrainingView::label(const train::StepReport& report) const {
 
 void TrainingView::on_step(const train::StepReport& report) {
   const auto total = static_cast<double>(report.total_steps);
-  if (!has_started_) progress_.start_at(static_cast<double>(report.step - 1) / total);
-  has_started_ = true;
-  ++steps_;
-  progress_.update(static_cast<double>(report.step) / total, label(report));
+  const double done = static_cast<double>(report.step) / total;
+  if (step_ == 0) progress_.start_at(done);  // a resumed training begins anywhere
+  step_ = report.step;
+  progress_.update(done, label(report));
 }
 
 void TrainingView::on_evaluation(std::int64_t step, double epoch, const std::map<std::string, double>& metrics,
@@ -73,8 +73,7 @@ void TrainingView::on_message(const std::string& message) {
 
 void TrainingView::on_end(const std::string& status) {
   progress_.clear();
-  results_ << status << ": " << steps_ << (steps_ == 1 ? " step in " : " steps in ")
-           << duration_text(options_.clock() - start_) << "\n"
+  results_ << status << " after step " << step_ << ", in " << duration_text(options_.clock() - start_) << "\n"
            << std::flush;
 }
 

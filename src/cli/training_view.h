@@ -16,7 +16,7 @@ class TrainingView : public train::TrainingListener {
   struct Options {
     bool terminal = false;
     std::int64_t epochs = 1;
-    double peak_flop_per_second = 0.0;  // what one process could do at most; 0: not known
+    double peak_flop_per_second = 0.0;  // what all processes could do at most; 0: not known
     Progress::Clock clock = steady_seconds;
   };
 
@@ -37,8 +37,7 @@ class TrainingView : public train::TrainingListener {
   Options options_;
   double start_;
   Progress progress_;
-  std::int64_t steps_ = 0;
-  bool has_started_ = false;
+  std::int64_t step_ = 0;
 };
 
 // "132 GFLOP/s (41 % of the peak)"; empty for an unknown rate.

@@ -16,7 +16,7 @@ struct StepReport {
   double lr = 0.0;
   double grad_norm = 0.0;
   double samples_per_second = 0.0;  // over all processes
-  double flop_per_second = 0.0;     // of the model in this process, forward and backward; 0: not known
+  double flop_per_second = 0.0;     // of the model, over all processes, forward and backward; 0: not known
 };
 
 class TrainingListener {

@@ -34,19 +34,18 @@ TEST_F(TrainingViewTest, PipedItWritesPlainLinesNowAndThen) {
   now_ = 5.0;
   shown.on_step(report(1));
   now_ = 20.0;
-  shown.on_step(report(20));
-  shown.on_step(report(21));
-  EXPECT_EQ(
-      status_.str(),
-      "20 %, about 1 min 20 s left: epoch 0.8 of 4, loss 0.4312, lr 0.00098, 1234 samples/s, 150 GFLOP/s (50 % of "
-      "the peak)\n");
+  shown.on_step(report(26));
+  shown.on_step(report(27));
+  EXPECT_EQ(status_.str(),
+            "26 %, about 45 s left: epoch 1.0 of 4, loss 0.4312, lr 0.00098, 1234 samples/s, 150 GFLOP/s (50 % of "
+            "the peak)\n");
   shown.on_evaluation(21, 1.0, {{"loss", 0.5}, {"accuracy", 0.87654}}, true);
   shown.on_evaluation(22, 2.0, {{"accuracy", 0.8}}, false);
   shown.on_message("layer 3 head 5: max logit doubled in 200 steps");
   shown.on_end("finished");
   EXPECT_EQ(results_.str(),
             "epoch 1.0, step 21: accuracy 0.8765, loss 0.5 (best)\nepoch 2.0, step 22: accuracy 0.8\n"
-            "finished: 3 steps in 20 s\n");
+            "finished after step 27, in 20 s\n");
   EXPECT_TRUE(status_.str().ends_with("layer 3 head 5: max logit doubled in 200 steps\n"));
   EXPECT_EQ(status_.str().find('\033'), std::string::npos);
 }
@@ -54,8 +53,8 @@ TEST_F(TrainingViewTest, PipedItWritesPlainLinesNowAndThen) {
 TEST_F(TrainingViewTest, AResumedTrainingIsNotThoughtFasterThanItIs) {
   auto shown = view(false);
   now_ = 1.0;
-  shown.on_step(report(51));
-  now_ = 10.0;
+  shown.on_step(report(50));
+  now_ = 11.0;
   shown.on_step(report(75));
   EXPECT_TRUE(status_.str().starts_with("75 %, about 10 s left: ")) << status_.str();
 }
