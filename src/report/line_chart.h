@@ -1,6 +1,6 @@
 #pragma once
 
-// Lines over steps 1, 2, 3, ..., each with the band between its quartiles.
+// Lines over steps, each with the band between its quartiles.
 
 #include <optional>
 #include <string>
@@ -31,12 +31,17 @@ struct LineChart {
   std::string y_title;
   std::string empty_note;  // instead of lines, where there are none
   Range y;
+  Spacing y_spacing = Spacing::linear;
   std::vector<Series> series;
+  std::vector<double> steps = {};  // where the points lie; without any, at 1, 2, 3, ...
 };
 
 [[nodiscard]] Panel line_chart(const LineChart& chart);
 
 // From 0 to a round number that holds every band.
 [[nodiscard]] Range range_from_zero(const std::vector<Series>& series);
+
+// Values that lie far apart get a logarithmic axis, others one from 0.
+void fit_y(LineChart& chart);
 
 }  // namespace quest::report

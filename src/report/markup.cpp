@@ -56,6 +56,15 @@ std::string number(double value, int decimals) {
   return text == "-0" ? "0" : text;
 }
 
+std::string compact(double value) {
+  constexpr int kDigits = 4;
+  const double size = std::abs(value);
+  if (size == 0.0 || !std::isfinite(value)) return number(value);
+  const int exponent = static_cast<int>(std::floor(std::log10(size)));
+  if (exponent >= -3 && exponent < 6) return number(value, std::max(0, kDigits - 1 - exponent));
+  return number(value / std::pow(10.0, exponent), 1) + "e" + std::to_string(exponent);
+}
+
 std::string grouped(long long value) {
   std::string text = std::to_string(value);
   const int first_digit = value < 0 ? 1 : 0;

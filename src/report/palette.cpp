@@ -25,7 +25,7 @@ constexpr Colors kLight = {
     .grid = {222, 227, 233},
     .empty = {243, 245, 247},
     .heat = {{{238, 242, 245}, {126, 176, 205}, {18, 72, 122}}},
-    .series = {{{184, 84, 14}, {28, 102, 166}, {88, 98, 110}}},
+    .series = {{{184, 84, 14}, {28, 102, 166}, {88, 98, 110}, {122, 62, 157}, {26, 122, 72}, {176, 36, 90}}},
 };
 constexpr Colors kDark = {
     .background = {22, 27, 33},
@@ -34,10 +34,10 @@ constexpr Colors kDark = {
     .grid = {52, 61, 71},
     .empty = {30, 36, 43},
     .heat = {{{38, 46, 55}, {54, 112, 152}, {168, 216, 244}}},
-    .series = {{{240, 160, 92}, {116, 182, 238}, {158, 169, 181}}},
+    .series = {{{240, 160, 92}, {116, 182, 238}, {158, 169, 181}, {200, 160, 235}, {110, 205, 150}, {245, 140, 175}}},
 };
 
-constexpr std::array<const char*, kSeriesColors> kDashes = {"none", "7 3", "2 3"};
+constexpr std::array<const char*, kSeriesColors> kDashes = {"none", "7 3", "2 3", "9 3 2 3", "14 4", "4 2"};
 
 const Colors& colors_of(Theme theme) { return theme == Theme::light ? kLight : kDark; }
 

@@ -32,7 +32,7 @@ inline constexpr int kHeatSteps = 21;
 // Black or white, whichever reads better on that step.
 [[nodiscard]] Rgb heat_ink(int step, Theme theme);
 
-inline constexpr int kSeriesColors = 3;
+inline constexpr int kSeriesColors = 6;
 
 [[nodiscard]] Rgb series_color(int series, Theme theme);
 [[nodiscard]] Rgb background(Theme theme);

@@ -12,7 +12,8 @@ namespace quest::report {
 struct Axis {
   std::string title;
   Range range;
-  double unit = 1.0;  // what a tick label counts: 0.01 shows 0.5 as 50
+  double unit = 1.0;  // what a tick label counts: 0.01 shows 0.5 as 50; only on a linear axis
+  Spacing spacing = Spacing::linear;
 };
 
 class PlotFrame {

@@ -21,9 +21,13 @@ double step_of(Range values, int about) {
 
 }  // namespace
 
-Scale::Scale(Range values, Range coordinates) : values_(values), coordinates_(coordinates) {}
+Scale::Scale(Range values, Range coordinates, Spacing spacing)
+    : values_(values), coordinates_(coordinates), spacing_(spacing) {
+  if (spacing_ == Spacing::logarithmic) values_ = {std::log10(values.from), std::log10(values.to)};
+}
 
 double Scale::operator()(double value) const {
+  if (spacing_ == Spacing::logarithmic) value = value > 0.0 ? std::max(std::log10(value), values_.from) : values_.from;
   const double width = values_.to - values_.from;
   const double part = width == 0.0 ? 0.5 : (value - values_.from) / width;
   return coordinates_.from + part * (coordinates_.to - coordinates_.from);
@@ -36,6 +40,22 @@ std::vector<double> ticks(Range values, int about) {
   std::vector<double> result;
   for (long long i = first; i <= last; ++i) result.push_back(static_cast<double>(i) * step);
   return result;
+}
+
+std::vector<double> logarithmic_ticks(Range values) {
+  const auto inside = [values](std::initializer_list<double> factors) {
+    std::vector<double> result;
+    const int last = static_cast<int>(std::ceil(std::log10(values.to)));
+    for (int exponent = static_cast<int>(std::floor(std::log10(values.from))); exponent <= last; ++exponent) {
+      for (const double factor : factors) {
+        const double tick = factor * std::pow(10.0, exponent);
+        if (tick >= values.from * (1.0 - kSlack) && tick <= values.to * (1.0 + kSlack)) result.push_back(tick);
+      }
+    }
+    return result;
+  };
+  auto powers = inside({1.0});
+  return powers.size() >= 3 ? powers : inside({1.0, 2.0, 5.0});
 }
 
 Range rounded(Range values, int about) {

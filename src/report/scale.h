@@ -11,20 +11,27 @@ struct Range {
   double to = 1.0;
 };
 
-// Values at the two ends, coordinates at the two ends; coordinates may run backwards.
+enum class Spacing { linear, logarithmic };
+
+// Values at the two ends, coordinates at the two ends; coordinates may run backwards. A logarithmic scale takes
+// positive values; what lies below its range is drawn at its end.
 class Scale {
  public:
-  Scale(Range values, Range coordinates);
+  Scale(Range values, Range coordinates, Spacing spacing = Spacing::linear);
 
   [[nodiscard]] double operator()(double value) const;
 
  private:
   Range values_;
   Range coordinates_;
+  Spacing spacing_;
 };
 
 // Multiples of 1, 2 or 5 times a power of ten inside the range, about as many as asked for.
 [[nodiscard]] std::vector<double> ticks(Range values, int about);
+
+// Powers of ten inside the range, with twice and five times those where they are few.
+[[nodiscard]] std::vector<double> logarithmic_ticks(Range values);
 
 // The range widened to the ticks around it.
 [[nodiscard]] Range rounded(Range values, int about);

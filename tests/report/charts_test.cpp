@@ -11,6 +11,7 @@
 #include "report/scale.h"
 #include "report/statistics.h"
 #include "report/table.h"
+#include "report/time_map.h"
 
 namespace quest::report {
 namespace {
@@ -44,6 +45,16 @@ TEST(Scale, TicksAreRound) {
   EXPECT_EQ(tick_decimals({0.0, 0.05}), 2);
   EXPECT_EQ(tick_decimals({0.0, 0.1}), 1);
   EXPECT_EQ(tick_decimals({0.0, 20.0}), 0);
+}
+
+TEST(Scale, LogarithmsPutFactorsSideBySide) {
+  const Scale scale({0.01, 100.0}, {0.0, 40.0}, Spacing::logarithmic);
+  EXPECT_DOUBLE_EQ(scale(0.01), 0.0);
+  EXPECT_DOUBLE_EQ(scale(1.0), 20.0);
+  EXPECT_DOUBLE_EQ(scale(100.0), 40.0);
+  EXPECT_DOUBLE_EQ(scale(0.0), 0.0) << "below every power of ten";
+  EXPECT_EQ(logarithmic_ticks({0.02, 200.0}), (std::vector<double>{0.1, 1, 10, 100}));
+  EXPECT_EQ(logarithmic_ticks({3.0, 60.0}), (std::vector<double>{5, 10, 20, 50}));
 }
 
 TEST(Statistics, QuartilesOfWhatIsFinite) {
@@ -91,7 +102,7 @@ LineChart chart_of(std::vector<std::optional<Quartiles>> points) {
 TEST(LineChart, LinesStayInsideTheFrame) {
   const auto panel = line_chart(chart_of({Quartiles{0, 0, 0}, Quartiles{5, 5, 5}, Quartiles{10, 10, 10}}));
   expect_contains(panel.drawing, "d=\"M46 176L178 103L310 30\"");
-  expect_contains(panel.drawing, "aria-label=\"epoch 2&#10;keys: 5 (5 to 5)\"");
+  expect_contains(panel.drawing, "aria-label=\"epoch 2&#10;keys: 5\"");
   EXPECT_EQ(count(panel.drawing, "class=\"mark"), 3);
 }
 
@@ -108,6 +119,48 @@ TEST(LineChart, NothingToDrawIsSaid) {
   EXPECT_EQ(panel.summary, "no training failed.");
   EXPECT_EQ(range_from_zero(chart_of({}).series).to, 1.0);
   EXPECT_EQ(range_from_zero(chart_of({Quartiles{1, 2, 3.3}}).series).to, 4.0);
+}
+
+TEST(LineChart, PointsLieAtTheirSteps) {
+  auto chart = chart_of({Quartiles{1, 2, 3}, Quartiles{4, 4, 4}, Quartiles{5, 5, 5}});
+  chart.steps = {100, 200, 400};
+  const auto panel = line_chart(chart);
+  expect_contains(panel.drawing, "d=\"M46 146.8L134 117.6L310 103\"");
+  expect_contains(panel.drawing, "aria-label=\"epoch 100&#10;keys: 2 (1 to 3)\"");
+  expect_contains(panel.drawing, "aria-label=\"epoch 400&#10;keys: 5\"");
+}
+
+TEST(LineChart, FarValuesGetALogarithmicAxis) {
+  auto chart = chart_of({Quartiles{1, 1, 1}, Quartiles{99, 99, 99}});
+  fit_y(chart);
+  EXPECT_EQ(chart.y_spacing, Spacing::linear);
+  chart.series[0].points.emplace_back(Quartiles{1e4, 1e4, 1e4});
+  fit_y(chart);
+  EXPECT_EQ(chart.y_spacing, Spacing::logarithmic);
+  expect_contains(line_chart(chart).drawing, "d=\"M46 176L178 103.16L310 30\"");
+  chart = chart_of({Quartiles{-3, -2, -1}, Quartiles{1, 2, 3}});
+  fit_y(chart);
+  EXPECT_EQ(chart.y.from, -4.0);
+}
+
+TEST(TimeMap, HasACellPerRowAndStep) {
+  TimeMap map{
+      .title = "run < 1",
+      .value_name = "max logit",
+      .group_title = "layer",
+      .row_title = "head",
+      .x_title = "step",
+      .steps = {10, 20, 30},
+      .rows = {{"0", "0", {1.0, 10.0, 100.0}}, {"0", "1", {1.0, std::nullopt, 1.0}}, {"1", "0", {1.0, 1.0, 1.0}}},
+      .colors = {1.0, 100.0},
+      .spacing = Spacing::logarithmic};
+  const auto panel = time_map(map);
+  EXPECT_EQ(count(panel.drawing, "class=\"mark"), 9);
+  expect_contains(panel.drawing, "run &lt; 1");
+  expect_contains(panel.drawing,
+                  "mark heat10\" role=\"img\" aria-label=\"layer 0, head 0&#10;step 20&#10;max logit 10\"");
+  expect_contains(panel.drawing, "aria-label=\"layer 0, head 1&#10;step 20&#10;max logit –\"");
+  EXPECT_EQ(panel.summary, "The largest max logit is 100, of layer 0 head 0 at step 30.");
 }
 
 TEST(Histogram, BarsStandOnTheAxis) {

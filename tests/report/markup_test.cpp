@@ -9,6 +9,16 @@
 namespace quest::report {
 namespace {
 
+TEST(Markup, CompactNumbersKeepFourDigits) {
+  EXPECT_EQ(compact(0.031249), "0.03125");
+  EXPECT_EQ(compact(25.3), "25.3");
+  EXPECT_EQ(compact(-1234.56), "-1235");
+  EXPECT_EQ(compact(0.0), "0");
+  EXPECT_EQ(compact(2.5e-5), "2.5e-5");
+  EXPECT_EQ(compact(3.14e12), "3.1e12");
+  EXPECT_EQ(compact(NAN), "–");
+}
+
 TEST(Markup, TextCannotBecomeMarkup) {
   EXPECT_EQ(escaped("a < b & \"c\" > d"), "a &lt; b &amp; &quot;c&quot; &gt; d");
   EXPECT_EQ(escaped("</script><script>"), "&lt;/script&gt;&lt;script&gt;");
