@@ -43,7 +43,8 @@ StepReport step_report_from_json(const Json& line) {
 RunLog::RunLog(const RunFolder& folder, std::int64_t after_step)
     : folder_(folder.path()),
       metrics_(folder / kMetricsFile, lines_up_to(folder / kMetricsFile, after_step)),
-      stats_(folder / kStatsFile, lines_up_to(folder / kStatsFile, after_step)) {
+      stats_(folder / kStatsFile, lines_up_to(folder / kStatsFile, after_step)),
+      events_(folder.path(), after_step) {
   std::filesystem::remove(folder / kCrashFile);
   for (const Json& line : read_lines(folder / kMetricsFile)) {
     if (line.at("kind") == kTrainKind) steps_.push_back(step_report_from_json(line));
@@ -62,17 +63,29 @@ void RunLog::add_step(const StepReport& report, bool log_it) {
   forget_before(report.step - kRememberedSteps);
   if (!log_it) return;
   metrics_.append(to_json(report));
+  for (const auto& [name, figure] : kStepFigures) {
+    events_.add_scalar("train/" + std::string(name), report.*figure, report.step);
+  }
 }
 
 void RunLog::add_evaluation(std::int64_t step, double epoch, const std::map<std::string, double>& metrics) {
   Json line = {{"kind", kEvaluationKind}, {"step", step}, {"epoch", short_number(epoch)}};
-  for (const auto& [name, value] : metrics) line[name] = short_number(value);
+  for (const auto& [name, value] : metrics) {
+    line[name] = short_number(value);
+    events_.add_scalar("eval/" + name, value, step);
+  }
   metrics_.append(line);
 }
 
+// TensorBoard gets the largest of a layer's heads, and all of them as a distribution.
 void RunLog::add_layer(const LayerRecord& record) {
   layers_.push_back(record);
   stats_.append(to_json(record));
+  for (const auto& [name, figure] : kHeadFigures) {
+    const std::string tag = std::string(name) + "/" + record.layer;
+    events_.add_scalar("attention_" + tag, std::ranges::max(record.*figure), record.step);
+    events_.add_histogram("attention_heads_" + tag, record.*figure, record.step);
+  }
 }
 
 void RunLog::write_crash(std::int64_t iteration, const std::string& reason) const {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a run says while it goes on: metrics.jsonl and stats.jsonl, and crash.json when it diverged. A line is written
-// whole. What is not finite is written as null.
+// What a run says while it goes on: metrics.jsonl, stats.jsonl and TensorBoard events, and crash.json when it diverged.
+// A line is written whole. What is not finite is written as null.
 
 #include <cstdint>
 #include <deque>
@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "train/event_file.h"
 #include "train/layer_record.h"
 #include "train/line_file.h"
 #include "train/listener.h"
@@ -49,6 +50,7 @@ class RunLog {
   std::filesystem::path folder_;
   LineFile metrics_;
   LineFile stats_;
+  EventFile events_;
   std::deque<StepReport> steps_;
   std::deque<LayerRecord> layers_;
 };

@@ -158,6 +158,23 @@ TEST(RunLog, ACrashKeepsTheLastSteps) {
   EXPECT_EQ(crash["stats"].front()["step"], 820);
 }
 
+TEST(RunLog, TellsTensorBoard) {
+  const TemporaryFolder temporary;
+  {
+    const RunFolder folder(temporary.path());
+    RunLog log(folder, 0);
+    write_steps(log, 1, 50);
+  }
+  std::string events;
+  for (const auto& entry : std::filesystem::directory_iterator(temporary.path())) {
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += text_of(entry.path());
+  }
+  for (const char* tag : {"train/loss", "train/lr", "train/grad_norm", "train/samples_per_second", "eval/accuracy",
+                          "attention_max_logit/blocks.1.attn", "attention_heads_entropy/blocks.0.attn"}) {
+    EXPECT_NE(events.find(tag), std::string::npos) << tag;
+  }
+}
+
 TEST(RunLog, ALineThatIsNoneIsNamed) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());
