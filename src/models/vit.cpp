@@ -80,16 +80,7 @@ at::Tensor ViTImpl::embed(const at::Tensor& images) {
 }
 
 at::Tensor ViTImpl::encode(const at::Tensor& images, std::int64_t tokens) {
-  at::Tensor x = embed(images);
-  at::Tensor layer_values;
-  const nn::AttentionInputs inputs{.layer_values = &layer_values};
-  const bool all = tokens == x.size(1);
-  for (std::size_t i = 0; i < blocks->size(); ++i) {
-    auto& block = *blocks->at<nn::BlockImpl>(i).as<nn::BlockImpl>();
-    const bool last = i + 1 == blocks->size();
-    x = last && !all ? block.forward_first(x, tokens, inputs) : block.forward(x, inputs);
-  }
-  return norm->forward(x);
+  return norm->forward(nn::run_blocks(blocks, embed(images), tokens));
 }
 
 std::int64_t ViTImpl::tokens_read_by_heads() const {
@@ -108,19 +99,11 @@ at::Tensor ViTImpl::forward(const at::Tensor& images) {
 }
 
 double ViTImpl::forward_flops() const {
-  const auto dim = static_cast<double>(options.dim());
-  const auto tokens = static_cast<double>(pos_embed.size(1));
-  const auto read = static_cast<double>(tokens_read_by_heads());
-  const double patches = tokens - static_cast<double>(prefix_tokens());
-  const auto pixels = static_cast<double>(options.channels() * options.patch_size() * options.patch_size());
-  // Keys and values of every token; queries, attention, its projection and the MLP of the tokens that are read.
-  const auto block = [&](double queries) {
-    const double per_query = 2 * dim * dim + 2 * options.mlp_ratio() * dim * dim + 2 * tokens * dim;
-    return 2 * (tokens * 2 * dim * dim + queries * per_query);
-  };
-  const double heads = options.distilled() ? 2 : 1;
-  return 2 * patches * pixels * dim + static_cast<double>(options.depth() - 1) * block(tokens) + block(read) +
-         2 * heads * dim * static_cast<double>(options.classes());
+  const std::int64_t tokens = pos_embed.size(1);
+  const std::int64_t pixels = options.channels() * options.patch_size() * options.patch_size();
+  const std::int64_t heads = options.distilled() ? 2 : 1;
+  const auto ends = (tokens - prefix_tokens()) * pixels * options.dim() + heads * options.dim() * options.classes();
+  return 2 * static_cast<double>(ends) + nn::blocks_flops(blocks, tokens, tokens_read_by_heads());
 }
 
 at::Tensor ViTImpl::adapt_weight(const std::string& name, const at::Tensor& given) const {

@@ -52,4 +52,31 @@ at::Tensor BlockImpl::forward_first(const at::Tensor& x, std::int64_t tokens, co
   return finish(x.narrow(1, 0, tokens), attn->forward_first(read, tokens, inputs));
 }
 
+double BlockImpl::forward_flops(std::int64_t tokens, std::int64_t first_tokens) const {
+  const auto dim = static_cast<double>(options.dim());
+  const auto keys = static_cast<double>(tokens);
+  // Queries, their logits and averages, the projection and the MLP.
+  const double per_query = 2 * dim * dim + 2 * keys * dim + 2 * dim * static_cast<double>(options.mlp_hidden());
+  return 2 * (keys * 2 * dim * dim + static_cast<double>(first_tokens) * per_query);
+}
+
+at::Tensor run_blocks(torch::nn::ModuleList& blocks, at::Tensor x, std::int64_t read, AttentionInputs inputs) {
+  at::Tensor layer_values;
+  inputs.layer_values = &layer_values;
+  for (std::size_t i = 0; i < blocks->size(); ++i) {
+    auto& block = blocks->at<BlockImpl>(i);
+    const bool reads_all = i + 1 < blocks->size() || read == x.size(1);
+    x = reads_all ? block.forward(x, inputs) : block.forward_first(x, read, inputs);
+  }
+  return x;
+}
+
+double blocks_flops(const torch::nn::ModuleList& blocks, std::int64_t tokens, std::int64_t read) {
+  double flops = 0.0;
+  for (std::size_t i = 0; i < blocks->size(); ++i) {
+    flops += blocks->at<BlockImpl>(i).forward_flops(tokens, i + 1 < blocks->size() ? tokens : read);
+  }
+  return flops;
+}
+
 }  // namespace quest::nn

@@ -3,6 +3,7 @@
 // One layer of a Transformer: attention and an MLP, each with its residual connection.
 
 #include <torch/nn/cloneable.h>
+#include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/normalization.h>
 #include <torch/nn/pimpl.h>
 
@@ -50,6 +51,9 @@ class QUEST_API BlockImpl : public torch::nn::Cloneable<BlockImpl> {
   // class token is read.
   at::Tensor forward_first(const at::Tensor& x, std::int64_t tokens, const AttentionInputs& inputs = {});
 
+  // Multiplications and additions of forward_first, per sample.
+  [[nodiscard]] double forward_flops(std::int64_t tokens, std::int64_t first_tokens) const;
+
   BlockOptions options;
   torch::nn::LayerNorm norm1{nullptr};
   Attention attn{nullptr};
@@ -65,5 +69,12 @@ class QUEST_API BlockImpl : public torch::nn::Cloneable<BlockImpl> {
 };
 
 TORCH_MODULE(Block);
+
+// The blocks of a model one after the other, of which the first `read` tokens are read.
+// x [B, N, dim] -> [B, read, dim]. Each block gets the values of the one before.
+QUEST_API at::Tensor run_blocks(torch::nn::ModuleList& blocks, at::Tensor x, std::int64_t read,
+                                AttentionInputs inputs = {});
+[[nodiscard]] QUEST_API double blocks_flops(const torch::nn::ModuleList& blocks, std::int64_t tokens,
+                                            std::int64_t read);
 
 }  // namespace quest::nn
