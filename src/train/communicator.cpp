@@ -122,12 +122,13 @@ class Processes : public Communicator {
 
   // Operations that wait for the dead would keep the destructors of the parts waiting too, so those never run.
   [[noreturn]] void give_up(int gone, const std::string& reason) {
-    static_cast<void>(parts_.release());
+    abandoned_ = parts_.release();
     TORCH_CHECK(false, "rank ", gone, " of ", size(), " is gone (", reason,
                 "). Look at its own messages for the cause; the training can be resumed from its last checkpoint.");
   }
 
   std::unique_ptr<Parts> parts_;
+  Parts* abandoned_ = nullptr;
 };
 
 c10::intrusive_ptr<c10d::Store> meet(const LaunchEnvironment& launch) {

@@ -71,6 +71,7 @@ void FlatParameters::zero_gradients() { gradients_.zero_(); }
 
 NamedTensors named_slices(const FlatParameters& parameters, const std::string& kind, const at::Tensor& flat) {
   NamedTensors tensors;
+  tensors.reserve(parameters.slices().size());
   for (const Slice& slice : parameters.slices()) tensors.emplace_back(kind + "." + slice.name, slice.of(flat));
   return tensors;
 }

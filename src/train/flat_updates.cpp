@@ -13,7 +13,7 @@ namespace {
 static_assert(kSliceUnit % kernels::cpu::kOptimizerUnit == 0);
 
 // A task is a block of this many elements, so that a sum over blocks is the same for any number of threads.
-constexpr std::int64_t kBlock = 16 * 1024;
+constexpr std::int64_t kBlock = 1 << 14;
 // What an element costs in arithmetic that would take as long: it waits for memory.
 constexpr double kFlopsPerElement = 50.0;
 
@@ -65,6 +65,7 @@ std::vector<double> trust_ratios(const std::vector<Block>& blocks, const std::ve
     of_slice[blocks[b].slice].update += sums[b].update;
   }
   std::vector<double> ratios;
+  ratios.reserve(slices);
   for (const auto& [value, update] : of_slice)
     ratios.push_back(value > 0 && update > 0 ? std::sqrt(value / update) : 1.0);
   return ratios;

@@ -20,6 +20,7 @@ at::Tensor direction(const AdamStep& step, const AdamBuffers& b) {
 
 std::vector<at::Tensor> parts(const at::Tensor& range, std::span<const Slice> slices) {
   std::vector<at::Tensor> result;
+  result.reserve(slices.size());
   for (const Slice& slice : slices) {
     result.push_back(range.narrow(0, slice.offset - slices.front().offset, slice.numel()));
   }

@@ -24,6 +24,7 @@ const UpdateRule& rule_named(const std::string& name) {
 std::span<const std::string_view> optimizer_names() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> result;
+    result.reserve(update_rules().size());
     for (const UpdateRule& rule : update_rules()) result.push_back(rule.name);
     return result;
   }();
@@ -32,7 +33,8 @@ std::span<const std::string_view> optimizer_names() {
 
 Optimizer::Optimizer(FlatParameters& parameters, const OptimizerOptions& options)
     : parameters_(parameters), options_(options), rule_(rule_named(options.name)) {
-  for (std::size_t i = 0; i < rule_.state.size(); ++i) state_.push_back(at::zeros_like(parameters.values()));
+  state_.resize(rule_.state.size());
+  for (at::Tensor& state : state_) state = at::zeros_like(parameters.values());
 }
 
 void Optimizer::step(double lr, std::optional<double> beta1) {

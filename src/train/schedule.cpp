@@ -26,7 +26,8 @@ Moment moment_of(const ScheduleOptions& options, std::int64_t step, std::int64_t
   }
   const double epochs = std::ceil(static_cast<double>(total_steps) / per_epoch);
   const double warmup = steps / per_epoch + options.warmup_epochs;
-  const auto epoch = static_cast<double>(step / steps_per_epoch);
+  const std::int64_t finished_epochs = step / steps_per_epoch;
+  const auto epoch = static_cast<double>(finished_epochs);
   if (options.every == "epoch") return {epoch, warmup, epochs};
   if (options.every == "late_epoch") return {std::max(epoch - 1, 0.0), warmup, epochs};
   throw std::invalid_argument("a schedule changes the rate every 'step', 'epoch' or 'late_epoch', not every '" +
