@@ -1,6 +1,6 @@
 # Each target does everything it needs, from installing packages on; a second run repeats nothing.
 #   make demo | test | bench | install PREFIX=dir     TORCH_DIR=dir uses an existing torch instead of .venv
-#   make format | lint | asan | tsan | neon | cuda | clean
+#   make format | lint | asan | tsan | fuzz | neon | cuda | clean
 
 export TORCH_DIR := $(and $(TORCH_DIR),$(abspath $(TORCH_DIR)))
 JOBS ?= $(shell nproc)
@@ -14,7 +14,7 @@ define build
 endef
 run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error $(and $(2),--tests-regex '$(2)')
 
-.PHONY: build setup setup-test setup-check demo test bench install format format-check lint asan tsan neon cuda clean
+.PHONY: build setup setup-test setup-check demo test bench install format format-check lint asan tsan fuzz neon cuda clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -58,6 +58,10 @@ asan: setup
 tsan: setup
 	$(call build,tsan,build-tsan,tests_kernels)
 	@$(call run_tests,build-tsan,^tests_kernels$$)
+
+fuzz: setup-check
+	$(call build,fuzz,build-fuzz,fuzz)
+	@$(call run_tests,build-fuzz,^fuzz_) --parallel $(JOBS)
 
 neon: setup-check
 	$(call build,neon,build-neon,tests_kernels)
