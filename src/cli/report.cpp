@@ -3,12 +3,14 @@
 #include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "experiments/toy_read.h"
 #include "report/toy_page.h"
+#include "report/training_page.h"
 #include "report/write.h"
 
 namespace quest::cli {
@@ -25,11 +27,27 @@ std::filesystem::path page_path(const ReportCommand& command) {
   return command.runs.size() == 1 ? std::filesystem::path(command.runs.front()) / "report.html" : "report.html";
 }
 
+// Folders of one kind: trainings, or runs of the spurious-attention experiment.
+report::Report report_on(const std::vector<std::string>& folders) {
+  std::vector<report::TrainingRun> trainings;
+  std::vector<experiments::ToyRun> toys;
+  for (const auto& folder : folders) {
+    if (report::is_training_run(folder)) {
+      trainings.push_back(report::read_training_run(folder));
+    } else {
+      toys.push_back(experiments::read_toy_run(folder));
+    }
+  }
+  if (!trainings.empty() && !toys.empty()) {
+    throw std::runtime_error("expected runs of one kind, got a training (\"" + trainings.front().path.string() +
+                             "\") and a run of the spurious-attention experiment (\"" + toys.front().path.string() +
+                             "\"); report on them one after the other");
+  }
+  return trainings.empty() ? report::toy_report(toys) : report::training_report(trainings);
+}
+
 void run_report(const ReportCommand& command) {
-  std::vector<experiments::ToyRun> runs;
-  runs.reserve(command.runs.size());
-  for (const auto& folder : command.runs) runs.push_back(experiments::read_toy_run(folder));
-  const auto report = report::toy_report(runs);
+  const auto report = report_on(command.runs);
   const auto page = page_path(command);
   report::write_page(report, page);
   if (!command.figures.empty()) report::write_figures(report, command.figures);
@@ -41,7 +59,9 @@ void run_report(const ReportCommand& command) {
 void add_report_command(CLI::App& program) {
   auto* command = program.add_subcommand("report", "Turn run folders into one page that works anywhere");
   const auto state = std::make_shared<ReportCommand>();
-  command->add_option("runs", state->runs, "Run folders, as `quest toy` writes them")->required()->type_name("RUN");
+  command->add_option("runs", state->runs, "Run folders, as `quest train` or `quest toy` writes them")
+      ->required()
+      ->type_name("RUN");
   command
       ->add_option("--out", state->page, "The page; by default report.html, inside the run folder if there is only one")
       ->type_name("FILE.html");

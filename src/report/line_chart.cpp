@@ -134,7 +134,7 @@ void fit_y(LineChart& chart) {
   } else if (least == 0.0 || most < kFarApart * least) {
     chart.y = range_from_zero(chart.series);
   } else {
-    chart.y = {least, most};
+    chart.y = {least * 0.8, most * 1.25};
     chart.y_spacing = Spacing::logarithmic;
   }
 }

@@ -6,7 +6,7 @@ namespace quest::report {
 namespace {
 
 constexpr int kTicks = 5;
-constexpr int kMostDecimals = 4;  // a longer label would leave its place
+constexpr int kMostDecimals = 3;  // a longer label would leave its place
 constexpr double kHeight = 216.0;
 
 struct Tick {

@@ -61,6 +61,22 @@ TEST_F(RunFolder, MistakesAreNamed) {
   EXPECT_EQ(run_quest("report").exit_code, 2);
 }
 
+TEST_F(RunFolder, OfATrainingIsToldByItsFile) {
+  const auto training = folder_ / "training";
+  std::filesystem::create_directories(training);
+  std::ofstream(training / "run.json") << R"({"task": "image", "status": "running"})";
+  std::ofstream(training / "metrics.jsonl") << R"({"kind":"train","step":10,"epoch":0.1,"loss":2.3,"lr":0.001,)"
+                                            << R"("grad_norm":1.5,"samples_per_second":800.0})" << "\n";
+  const auto outcome = run_quest("report " + training.string() + " --figures " + (folder_ / "figures").string());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  EXPECT_TRUE(std::filesystem::exists(training / "report.html"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "figures" / "training.svg"));
+
+  const auto mixed = run_quest("report " + training.string() + " " + run());
+  EXPECT_EQ(mixed.exit_code, 1);
+  expect_contains(mixed, "expected runs of one kind, got a training");
+}
+
 TEST_F(RunFolder, GivesThePaperOurFigures) {
   const auto outcome = run_quest("paper --runs " + folder_.string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

@@ -12,7 +12,9 @@
 #include <string>
 
 #include "report/toy_page.h"
+#include "report/training_page.h"
 #include "synthetic_run.h"
+#include "synthetic_training.h"
 
 namespace quest::report {
 namespace {
@@ -176,6 +178,26 @@ TEST_F(Browser, DarkIsDark) {
   EXPECT_EQ(light["dark"], "rgb(246, 248, 250)");
   EXPECT_EQ(dark["dark"], "rgb(15, 19, 23)");
   EXPECT_EQ(dark["errors"], nlohmann::json::array());
+}
+
+TEST_F(Browser, APageOfTrainingsWorksWideAndNarrow) {
+  write_synthetic_training(folder_.path() / "quest");
+  write_synthetic_training(folder_.path() / "standard", {.steps = 590, .crashes = true});
+  const std::vector runs = {read_training_run(folder_.path() / "quest"),
+                            read_training_run(folder_.path() / "standard")};
+  for (const int width : {kWide, kPhone}) {
+    const auto found = findings(page_html(training_report(runs).page), width);
+    if (found.is_null()) return;
+    EXPECT_EQ(found["page_width"], width) << "the page scrolls sideways";
+    EXPECT_EQ(found["errors"], nlohmann::json::array());
+    EXPECT_EQ(found["requests"], nlohmann::json::array());
+    EXPECT_EQ(found["figures"], 4 + 2 + 3 + 4 * 2);
+    EXPECT_EQ(found["unlabelled"], 0);
+    EXPECT_EQ(found["downloads"], nlohmann::json(std::vector<std::string>(7, "svg")));
+    EXPECT_TRUE(found["hover"].get<std::string>().starts_with("step 10\nquest: ")) << found["hover"];
+    EXPECT_EQ(found["sorts"][0][0], "descending");
+    EXPECT_EQ(found["sorts"][0][1], nlohmann::json({600, 590}));
+  }
 }
 
 TEST_F(Browser, AnExternalRequestWouldBeNoticed) {

@@ -137,7 +137,7 @@ TEST(LineChart, FarValuesGetALogarithmicAxis) {
   chart.series[0].points.emplace_back(Quartiles{1e4, 1e4, 1e4});
   fit_y(chart);
   EXPECT_EQ(chart.y_spacing, Spacing::logarithmic);
-  expect_contains(line_chart(chart).drawing, "d=\"M46 176L178 103.16L310 30\"");
+  expect_contains(line_chart(chart).drawing, "d=\"M46 172.63L178 103.15L310 33.37\"");
   chart = chart_of({Quartiles{-3, -2, -1}, Quartiles{1, 2, 3}});
   fit_y(chart);
   EXPECT_EQ(chart.y.from, -4.0);
