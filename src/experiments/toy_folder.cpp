@@ -6,18 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "experiments/toy_read.h"
+#include "train/json_number.h"
 
 namespace quest::experiments {
 namespace {
@@ -35,19 +32,6 @@ constexpr std::array<std::pair<const char*, float EpochRecord::*>, 8> kSeries = 
     {"query_norm", &EpochRecord::query_norm},
     {"entropy", &EpochRecord::entropy},
 }};
-
-// Six digits are all that a float holds, and a third of the length of its exact value.
-double short_number(float value) {
-  if (!std::isfinite(value)) return value;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", static_cast<double>(value));
-  return std::strtod(text.data(), nullptr);
-}
-
-// JSON has no NaN: what is not finite is written as null.
-float number_or_nan(const nlohmann::json& value) {
-  return value.is_null() ? std::numeric_limits<float>::quiet_NaN() : value.get<float>();
-}
 
 [[noreturn]] void fail_on_file(const std::filesystem::path& file, const std::string& what) {
   throw std::runtime_error(what + " \"" + file.string() + "\" failed: " + std::strerror(errno));
@@ -100,7 +84,7 @@ Json to_json(const ToyResult& result) {
   Json series = Json::object();
   for (const auto& [name, member] : kSeries) {
     Json values = Json::array();
-    for (const EpochRecord& epoch : result.figures.epochs) values.push_back(short_number(epoch.*member));
+    for (const EpochRecord& epoch : result.figures.epochs) values.push_back(train::short_number(epoch.*member));
     series[name] = std::move(values);
   }
   return {{"formulation", result.training.formulation},
@@ -109,8 +93,8 @@ Json to_json(const ToyResult& result) {
           {"realization", result.training.realization},
           {"initialization", result.training.initialization},
           {"outcome", outcome_name(result.outcome())},
-          {"train_accuracy", short_number(result.figures.train_accuracy)},
-          {"test_accuracy", short_number(result.figures.test_accuracy)},
+          {"train_accuracy", train::short_number(result.figures.train_accuracy)},
+          {"test_accuracy", train::short_number(result.figures.test_accuracy)},
           {"epochs", std::move(series)}};
 }
 
@@ -125,7 +109,9 @@ ToyResult result_from_json(const nlohmann::json& line) {
     if (values.size() != result.figures.epochs.size()) {
       throw std::invalid_argument(std::string(name) + " has another number of epochs than loss");
     }
-    for (std::size_t i = 0; i < values.size(); ++i) result.figures.epochs[i].*member = number_or_nan(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      result.figures.epochs[i].*member = static_cast<float>(train::number_or_nan(values[i]));
+    }
   }
   return result;
 }

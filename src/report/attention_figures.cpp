@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "report/markup.h"
@@ -14,6 +15,7 @@ namespace {
 
 using train::LayerRecord;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostCells = 2400;  // of one map: more would make the page heavy
 constexpr std::size_t kMostColumns = 40;
 constexpr std::size_t kFewestColumns = 12;
@@ -104,8 +106,8 @@ TimeMap map_of(const NamedRun& run, const Quantity& quantity, std::span<const He
 
 // The same colours in every map.
 void color(std::span<TimeMap> maps) {
-  double least = INFINITY;
-  double most = -INFINITY;
+  double least = kInfinity;
+  double most = -kInfinity;
   for (const TimeMap& map : maps) {
     for (const TimeMapRow& row : map.rows) {
       for (const auto& value : row.values) {
@@ -127,7 +129,7 @@ void add_rows(Table& table, const NamedRun& run, std::span<const HeadLine> lines
   for (const HeadLine& line : lines) {
     const auto& values = line.values;
     const auto largest = std::ranges::max_element(
-        values, {}, [](const StepValue& value) { return std::isnan(value.value) ? -INFINITY : value.value; });
+        values, {}, [](const StepValue& value) { return std::isnan(value.value) ? -kInfinity : value.value; });
     table.rows.push_back({line.layer,
                           {std::to_string(line.head), static_cast<double>(line.head)},
                           run.name,
@@ -157,6 +159,7 @@ Figure figure_of(const Quantity& quantity, std::span<const NamedRun> runs) {
 
 std::vector<std::string> short_names(const std::vector<std::string>& dotted) {
   std::vector<std::vector<std::string>> names;
+  names.reserve(dotted.size());
   for (const std::string& name : dotted) names.push_back(parts_of(name));
   const auto all_share = [&names](const auto& part_of) {
     return std::ranges::all_of(

@@ -24,6 +24,7 @@ StepAxis::StepAxis(std::span<const std::vector<std::int64_t>> runs, std::size_t 
 
 std::vector<double> StepAxis::steps() const {
   std::vector<double> result;
+  result.reserve(size_);
   for (std::size_t i = 0; i < size_; ++i) {
     result.push_back(static_cast<double>(first_ - 1 + static_cast<std::int64_t>(i + 1) * width_));
   }
@@ -34,6 +35,7 @@ std::vector<std::optional<Quartiles>> StepAxis::points(std::span<const StepValue
   std::vector<std::vector<double>> stretches(size_);
   for (const StepValue& value : values) stretches[index(value.step)].push_back(value.value);
   std::vector<std::optional<Quartiles>> result;
+  result.reserve(size_);
   for (const auto& stretch : stretches) result.push_back(quartiles(stretch));
   return result;
 }

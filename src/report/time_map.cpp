@@ -1,7 +1,7 @@
 #include "report/time_map.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "report/markup.h"
 #include "report/palette.h"
@@ -61,17 +61,19 @@ std::string x_axis(const TimeMap& map, double y) {
 std::string summary_of(const TimeMap& map) {
   const TimeMapRow* strongest = nullptr;
   std::size_t column = 0;
+  double most = -std::numeric_limits<double>::infinity();
   for (const TimeMapRow& row : map.rows) {
     for (std::size_t i = 0; i < row.values.size(); ++i) {
-      if (!row.values[i] || (strongest != nullptr && *row.values[i] <= *strongest->values[column])) continue;
+      const double value = row.values[i].value_or(-std::numeric_limits<double>::infinity());
+      if (value <= most) continue;
       strongest = &row;
       column = i;
+      most = value;
     }
   }
   if (strongest == nullptr) return "No values.";
-  return "The largest " + map.value_name + " is " + compact(*strongest->values[column]) + ", of " + map.group_title +
-         " " + strongest->group + " " + map.row_title + " " + strongest->name + " at " + map.x_title + " " +
-         number(map.steps[column]) + ".";
+  return "The largest " + map.value_name + " is " + compact(most) + ", of " + map.group_title + " " + strongest->group +
+         " " + map.row_title + " " + strongest->name + " at " + map.x_title + " " + number(map.steps[column]) + ".";
 }
 
 }  // namespace

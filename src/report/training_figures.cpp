@@ -114,6 +114,7 @@ LineChart largest_logits(const TrainingRun& run, std::int64_t first_step) {
   order.resize(std::min(order.size(), kHeadsOfACrash));
 
   std::vector<std::vector<StepValue>> lines;
+  lines.reserve(order.size());
   for (const auto& [name, values] : order) lines.push_back(values);
   const StepAxis axis = axis_of(lines, train::ExplosionOptions{}.within_steps);
   LineChart chart{.title = "largest logits",
@@ -145,6 +146,7 @@ std::vector<Figure> curve_figures(std::span<const NamedRun> runs) {
     }
   }
   std::vector<Curve> evaluation;
+  evaluation.reserve(metrics.size());
   for (const std::string& name : metrics) {
     evaluation.push_back({name, name, [name](const TrainingRun& run) { return metric_values(run, name); }});
   }
@@ -161,12 +163,10 @@ std::vector<Figure> curve_figures(std::span<const NamedRun> runs) {
   return figures;
 }
 
-Figure crash_figure(const NamedRun& named, const std::string& prefix) {
-  const TrainingRun& run = *named.run;
-  const auto& steps = run.crash->steps;
-  const std::int64_t first = steps.empty() ? run.crash->iteration : steps.front().step;
-  const auto of_crash = [](double StepReport::* figure) {
-    return [figure](const TrainingRun& one) { return step_values(one.crash->steps, figure); };
+Figure crash_figure(const NamedRun& run, const Crash& crash, const std::string& prefix) {
+  const std::int64_t first = crash.steps.empty() ? crash.iteration : crash.steps.front().step;
+  const auto of_crash = [&crash](double StepReport::* figure) {
+    return [&crash, figure](const TrainingRun&) { return step_values(crash.steps, figure); };
   };
   const std::vector<Curve> curves = {{"training loss", "loss", of_crash(&StepReport::loss)},
                                      {"gradient norm", "norm", of_crash(&StepReport::grad_norm)}};
@@ -174,8 +174,8 @@ Figure crash_figure(const NamedRun& named, const std::string& prefix) {
                              .title = "The last steps before the crash",
                              .caption = "A line ends where its values are no longer finite. The legend names the heads "
                                         "with the largest logits; loss and gradient norm have one line."},
-                            curves, std::vector{named});
-  const LineChart logits = largest_logits(run, first);
+                            curves, std::vector{run});
+  const LineChart logits = largest_logits(*run.run, first);
   for (const Series& series : logits.series) {
     figure.legend.push_back({series.name, series.color});
     for (std::size_t i = 0; i < logits.steps.size(); ++i) {

@@ -15,6 +15,6 @@ namespace quest::report {
 [[nodiscard]] std::vector<Figure> curve_figures(std::span<const NamedRun> runs);
 
 // The last steps before the crash of a run, and its heads with the largest logits.
-[[nodiscard]] Figure crash_figure(const NamedRun& run, const std::string& prefix);
+[[nodiscard]] Figure crash_figure(const NamedRun& run, const Crash& crash, const std::string& prefix);
 
 }  // namespace quest::report

@@ -41,6 +41,7 @@ Cell metric_cell(const TrainingRun& run, const std::string& name) {
 
 Cell throughput_cell(const TrainingRun& run) {
   std::vector<double> values;
+  values.reserve(run.steps.size());
   for (const auto& step : run.steps) values.push_back(step.samples_per_second);
   const auto middle = quartiles(values);
   return middle ? number_cell(middle->middle) : Cell("–");
@@ -92,8 +93,7 @@ std::string warnings_table(std::span<const NamedRun> runs) {
 }
 
 // Which head's logit grew first, among those of the last steps.
-std::string crash_story(const TrainingRun& run) {
-  const Crash& crash = *run.crash;
+std::string crash_story(const TrainingRun& run, const Crash& crash) {
   std::string text = "Crashed at iteration " + grouped(crash.iteration) + ": " + crash.reason + ". ";
   if (run.layers.empty()) return text + "Attention was not watched.";
   const std::int64_t oldest = crash.iteration - train::ExplosionOptions{}.within_steps;
@@ -120,7 +120,7 @@ std::string lead(std::span<const NamedRun> runs) {
       for (const auto& [name, value] : run.evaluations.back().metrics) text += ", " + name + " " + compact(value);
     }
     markup += paragraph(text + ".", "lead");
-    if (run.crash) markup += paragraph(crash_story(run), "notice");
+    if (run.crash) markup += paragraph(crash_story(run, *run.crash), "notice");
   }
   return markup;
 }
@@ -165,6 +165,7 @@ Report training_report(std::span<const TrainingRun> all) {
   for (const TrainingRun& run : all) folders.push_back(run.path);
   const auto names = run_names(folders);
   std::vector<NamedRun> runs;
+  runs.reserve(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) runs.push_back({names[i], &all[i]});
 
   const bool alone = runs.size() == 1;
@@ -175,10 +176,11 @@ Report training_report(std::span<const TrainingRun> all) {
   report.page.sections.push_back({"results", "Results", card(results_table(runs))});
   add_figures(report, {"curves", "Curves", ""}, curve_figures(runs));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!all[i].crash) continue;
+    const auto& crash = all[i].crash;
+    if (!crash) continue;
     const std::string prefix = alone ? "" : "run" + std::to_string(i + 1) + "-";
     add_figures(report, {prefix + "crashed", (alone ? "" : names[i] + ": ") + "The crash", ""},
-                {crash_figure(runs[i], prefix)});
+                {crash_figure(runs[i], *crash, prefix)});
   }
   add_figures(report, {"attention", "Attention, layer by layer", warnings_table(runs)}, attention_figures(runs));
   for (std::size_t i = 0; i < runs.size(); ++i) {
