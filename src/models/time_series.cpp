@@ -44,7 +44,7 @@ void TimeSeriesTransformerImpl::reset() {
   pos_embed = register_buffer("pos_embed", sinusoid(options.length(), dim));
   if (has_class_token()) {
     cls_token = register_parameter("cls_token", at::zeros({1, 1, dim}));
-    nn::trunc_normal_(cls_token, kTokenDeviation);
+    nn::trunc_normal(cls_token, kTokenDeviation);
   }
   drop = register_module("drop", torch::nn::Dropout(options.dropout()));
   blocks = register_module("blocks", torch::nn::ModuleList());

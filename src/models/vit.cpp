@@ -61,7 +61,7 @@ void ViTImpl::reset() {
   nn::init_vit_weights(*this);
   for (const at::Tensor& token : {cls_token, dist_token, pos_embed}) {
     if (token.defined()) {
-      nn::trunc_normal_(token, kTokenDeviation);
+      nn::trunc_normal(token, kTokenDeviation);
     }
   }
 }

@@ -9,8 +9,8 @@ constexpr double kLinearDeviation = 0.02;
 
 }  // namespace
 
-void trunc_normal_(const at::Tensor& tensor, double std, double low, double high) {
-  TORCH_CHECK(std > 0.0 && low < high, "quest::nn: trunc_normal_ needs a positive deviation and low < high, got ", std,
+void trunc_normal(const at::Tensor& tensor, double std, double low, double high) {
+  TORCH_CHECK(std > 0.0 && low < high, "quest::nn: trunc_normal needs a positive deviation and low < high, got ", std,
               ", ", low, " and ", high);
   const at::NoGradGuard no_gradients;
   tensor.normal_(0.0, std);
@@ -23,7 +23,7 @@ void trunc_normal_(const at::Tensor& tensor, double std, double low, double high
 void init_vit_weights(torch::nn::Module& module) {
   module.apply([](torch::nn::Module& part) {
     if (auto* linear = part.as<torch::nn::LinearImpl>()) {
-      trunc_normal_(linear->weight, kLinearDeviation);
+      trunc_normal(linear->weight, kLinearDeviation);
       if (linear->bias.defined()) {
         torch::nn::init::zeros_(linear->bias);
       }

@@ -9,7 +9,7 @@
 namespace quest::nn {
 
 // In place: normal values, redrawn where they lie outside [low, high].
-QUEST_API void trunc_normal_(const at::Tensor& tensor, double std, double low = -2.0, double high = 2.0);
+QUEST_API void trunc_normal(const at::Tensor& tensor, double std, double low = -2.0, double high = 2.0);
 
 // As timm: the weights of every linear layer truncated normal with deviation 0.02, their biases 0. Everything else
 // keeps what its module started with.
