@@ -120,7 +120,8 @@ std::string lead(std::span<const NamedRun> runs) {
       for (const auto& [name, value] : run.evaluations.back().metrics) text += ", " + name + " " + compact(value);
     }
     markup += paragraph(text + ".", "lead");
-    if (run.crash) markup += paragraph(crash_story(run, *run.crash), "notice");
+    const auto& crash = run.crash;
+    if (crash) markup += paragraph(crash_story(run, *crash), "notice");
   }
   return markup;
 }
