@@ -11,6 +11,7 @@
 
 #include "kernels/attention_problem.h"
 #include "kernels/cuda/device/element.cuh"
+#include "kernels/cuda/device/fixed_point.cuh"
 #include "kernels/cuda/device/fragments.cuh"
 #include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/single_rows.cuh"
@@ -56,20 +57,6 @@ __device__ inline const uint4* chunk_of_row(const Input& x, int batch, int head,
          chunk;
 }
 
-template <int kLanes>
-__device__ float sum_over(float x) {
-#pragma unroll
-  for (int distance = 1; distance < kLanes; distance *= 2) x += __shfl_xor_sync(0xffffffffu, x, distance);
-  return x;
-}
-
-template <int kLanes>
-__device__ float largest_over(float x) {
-#pragma unroll
-  for (int distance = 1; distance < kLanes; distance *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, distance));
-  return x;
-}
-
 template <typename T>
 __device__ void unpack(float (&x)[8], uint4 packed) {
   const uint32_t words[] = {packed.x, packed.y, packed.z, packed.w};
@@ -86,8 +73,7 @@ __device__ float length_over(const float (&x)[8]) {
   float largest = 0;
 #pragma unroll
   for (float value : x) largest = fmaxf(largest, fabsf(value));
-  largest = fmaxf(largest_over<kLanes>(largest), FLT_MIN);
-  const float shrink = __uint_as_float(0x7f000000u - (__float_as_uint(fminf(largest, 0x1p126F)) & 0x7f800000u));
+  const float shrink = shrink_to_one(largest_over<kLanes>(largest));
   float sum = 0;
 #pragma unroll
   for (float value : x) sum = fmaf(value * shrink, value * shrink, sum);
@@ -145,13 +131,6 @@ struct GradientRows {
   int heads_per_key_head;
   bool causal;
 };
-
-__device__ inline float fixed_point_factor(float bound) {
-  constexpr float kRoundingSlack = 1 + 1.0F / 64;
-  constexpr float kLeast = 0x1p-90F;
-  const float exponent = ilogbf(fmaxf(bound * kRoundingSlack, kLeast));
-  return exp2f(30 - exponent);
-}
 
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(kRowThreads) measure_queries(const GradientRows p) {
