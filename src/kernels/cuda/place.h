@@ -15,6 +15,24 @@ constexpr std::int64_t tile_slots(bool packed, std::int64_t batch, std::int64_t 
   return packed ? rows / tile + batch : ceil_div(rows, tile);
 }
 
+// The first slot of a packed sequence, of those of one head.
+constexpr std::int64_t first_slot(std::int64_t first_row, std::int64_t sequence, int tile) {
+  return first_row / tile + sequence;
+}
+
+enum class Longest { first, last };  // which tiles of a head have the most to do
+
+// Which of `blocks` the block started as number `started` is: where blocks differ in work, those with the most come
+// first, of all heads.
+constexpr unsigned block_in_order(const AttentionProblem& p, const std::int64_t* cu_seqlens, std::int64_t rows,
+                                  int tile_rows, Longest longest, unsigned started, unsigned blocks) {
+  if (p.causal == Causal::none) return started;
+  const auto slots = static_cast<unsigned>(tile_slots(cu_seqlens != nullptr, p.batch, rows, tile_rows));
+  const unsigned heads = blocks / slots;
+  const unsigned slot = started / heads;
+  return started % heads * slots + (longest == Longest::last ? slots - 1 - slot : slot);
+}
+
 struct Place {
   std::int64_t sequence = 0;
   int head = 0;
@@ -31,9 +49,9 @@ struct Place {
     std::int64_t end = p.batch;
     while (end - sequence > 1) {
       const std::int64_t middle = (sequence + end) / 2;
-      (cu_seqlens[middle] / tile_rows + middle <= tile ? sequence : end) = middle;
+      (first_slot(cu_seqlens[middle], middle, tile_rows) <= tile ? sequence : end) = middle;
     }
-    tile -= static_cast<int>(cu_seqlens[sequence] / tile_rows + sequence);
+    tile -= static_cast<int>(first_slot(cu_seqlens[sequence], sequence, tile_rows));
   }
 };
 

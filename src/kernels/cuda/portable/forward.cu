@@ -1,4 +1,6 @@
-// Forward: a block owns a tile of queries of one head and meets one tile of keys after the other.
+// Forward: a block owns a tile of queries of one head and meets one tile of keys after the other. Unit keys bound a
+// row's logits by ‖q‖, and weights need no running maximum; where that bound says too little, or does not hold, the
+// block begins again with one.
 
 #include <math_constants.h>
 
@@ -30,11 +32,11 @@ struct ForwardShape {
   static constexpr bool kNarrow = sizeof(T) == 2;
   static constexpr int kWarps = 4;
   static constexpr int kThreads = kWarps * 32;
-  static constexpr int kRowTiles = kNarrow && kWidth == 128 ? 2 : 1;
+  static constexpr int kRowTiles = kNarrow && kWidth <= 128 ? 2 : 1;
   static constexpr int kQueries = kWarps * kRowTiles * 16;
   static constexpr int kKeys = kWidth * sizeof(T) <= 256 ? 64 : kWidth * sizeof(T) == 512 ? 32 : 16;
-  static constexpr bool kHeld = kNarrow && kWidth <= 64;
-  static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= 64 ? 4 : 2;
+  static constexpr bool kHeld = kNarrow && kWidth <= 32;
+  static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= 64 ? 3 : 2;
   using QueryTile = RowTile<T, kWidth, kQueries>;
   using KeyTile = RowTile<T, kWidth, kKeys>;
 };
@@ -51,10 +53,24 @@ struct ForwardMemory {
   uint8_t nonfinite[Shape::kKeys];
 };
 
+// Exponents of weights, in units of log 2, when bounds take the place of maxima: weights are kept under 2^kMost, and
+// blocks with a bound over kLargest are not tried.
+template <typename T>
+struct BoundedWeights {
+  static constexpr float kMost = std::is_same_v<T, __half> ? 14.0f : 40.0f;
+  static constexpr float kLargest = std::is_same_v<T, __half> ? 24.0f : 100.0f;
+
+  // Whether rounding left nothing out: half precision has few numbers below one, and a sum over `keys` says only how
+  // large weights are on average.
+  __device__ static bool resolved(float sum, int keys) {
+    return sum >= (std::is_same_v<T, __half> ? 0x1p-13f * static_cast<float>(keys) : 0x1p-60f) && sum < kInfinity;
+  }
+};
+
 // The running softmax of a lane's two rows in each row tile.
 template <int kRowTiles>
 struct RunningRows {
-  float most[kRowTiles][2];
+  float most[kRowTiles][2];    // or offsets, where logits are bounded
   Accumulator sum[kRowTiles];  // as Engine::add_sums keeps them
 
   __device__ RunningRows() {
@@ -108,6 +124,7 @@ struct ForwardBlock {
   Memory& memory;
   Sequence sequence;
   int head;
+  int kv_head;
   ScoreRules rules;
   Rows<T> keys;
   Rows<T> values;
@@ -123,15 +140,15 @@ struct ForwardBlock {
         memory(shared),
         sequence(p.problem, place.sequence),
         head(place.head),
+        kv_head(head / static_cast<int>(p.problem.heads / p.problem.kv_heads)),
         rules(p.problem, sequence),
-        keys(p.k, sequence.batch, kv_head(), sequence.first_key),
-        values(p.v, sequence.batch, kv_head(), sequence.first_key),
+        keys(p.k, sequence.batch, kv_head, sequence.first_key),
+        values(p.v, sequence.batch, kv_head, sequence.first_key),
         first_query(place.tile * Shape::kQueries),
         first_row(first_query + warp_id() * kRowTiles * 16) {
     rules.select_head(p.problem, sequence, head);
   }
 
-  __device__ int kv_head() const { return head / static_cast<int>(p.problem.heads / p.problem.kv_heads); }
   __device__ KeyTile key_tile() const { return {shared_address(memory.keys)}; }
   __device__ KeyTile value_tile() const { return {shared_address(memory.values)}; }
 
@@ -158,7 +175,7 @@ struct ForwardBlock {
     stage<Shape::kThreads>(value_tile(), values, first_key, rules.keys);
     if (p.key_factors != nullptr) {
       const float* factors =
-          p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, kv_head(), p.problem.keys, sequence.first_key);
+          p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, kv_head, p.problem.keys, sequence.first_key);
       stage<Shape::kThreads>(memory.key_factors, factors, first_key, rules.keys);
     }
     commit_copies();
@@ -206,15 +223,44 @@ struct ForwardBlock {
     }
   }
 
+  // The same from bounds, which stand in `running`.
+  __device__ void softmax_of_bounded(Accumulator (&scores)[kRowTiles][kKeys / 8],
+                                     Weights<T, kKeys> (&weights)[kRowTiles], int first_key) {
+    if (p.query_factors != nullptr) {
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) {
+        scale_rows(scores[r], memory.query_factors + first_row - first_query + r * 16);
+      }
+    }
+#pragma unroll
+    for (int block = 0; block < kKeys / 8; ++block) {
+      float2 factors = *reinterpret_cast<const float2*>(memory.key_factors + block * 8 + lane_column());
+      factors.x *= rules.scale;
+      factors.y *= rules.scale;
+#pragma unroll
+      for (int i = 0; i < kRowTiles * 4; ++i) {
+        float& x = scores[i / 4][block].x[i % 4];
+        x = exp2_fast(fmaf(x, i % 2 == 0 ? factors.x : factors.y, -running.most[i / 4][i % 4 / 2]));
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      rules.template hide<Along::queries>(scores[r], first_row + r * 16, first_key, 0.0f);
+      weights[r] = Weights<T, kKeys>(scores[r]);
+#pragma unroll
+      for (int step = 0; step < weights[r].kSteps; ++step) {
+        Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
+      }
+    }
+  }
+
+  template <bool kBounded>
   __device__ void meet_keys() {
-    running = {};
+    if constexpr (!kBounded) running = {};
     clear(out);
     const int last_row = min(first_row + kRowTiles * 16, rules.queries) - 1;
     const int warp_keys = first_row < rules.queries ? rules.limit(last_row) : 0;
     const int block_keys = rules.limit(min(first_query + Shape::kQueries, rules.queries) - 1);
-    stage_keys(0);
-    wait_copies();
-    __syncthreads();
     left.take(QueryTile{shared_address(memory.queries)}, first_row - first_query);
 #pragma unroll 1
     for (int first_key = 0; first_key < block_keys; first_key += kKeys) {
@@ -227,17 +273,65 @@ struct ForwardBlock {
       wait_copies();
       __syncthreads();
       if (first_key + kKeys < block_keys) stage_keys(first_key + kKeys);
-      if (guarded) clear_nonfinite<Shape::kThreads>(value_tile(), memory.nonfinite);
+      if (!kBounded && guarded) clear_nonfinite<Shape::kThreads>(value_tile(), memory.nonfinite);
       if (sees) {
         Weights<T, kKeys> weights[kRowTiles];
-        softmax(scores, weights, first_key);
+        if constexpr (kBounded) {
+          softmax_of_bounded(scores, weights, first_key);
+        } else {
+          softmax(scores, weights, first_key);
+        }
         multiply_weights<T>(out, weights, value_tile());
       }
     }
     __syncthreads();
   }
 
-  __device__ void store() {
+  // Puts what is to be taken from the logits of each row into `running`. Not where a row's bound is too large.
+  __device__ bool take_bounds() {
+    if (p.key_factors == nullptr || rules.mask_type != MaskType::none || p.problem.dropout_p > 0 || rules.scale <= 0) {
+      return false;
+    }
+    const QueryTile tile{shared_address(memory.queries)};
+    const int row = first_row - first_query + lane_id();
+    uint32_t squares[2] = {};
+#pragma unroll
+    for (int chunk = 0; chunk < QueryTile::kChunks; ++chunk) {
+      const uint4 x = load_chunk(tile.chunk_address(row, chunk));
+      squares[0] = add_squares_coarsely<T>(squares[0], x.x);
+      squares[1] = add_squares_coarsely<T>(squares[1], x.y);
+      squares[0] = add_squares_coarsely<T>(squares[0], x.z);
+      squares[1] = add_squares_coarsely<T>(squares[1], x.w);
+    }
+    const float sum =
+        low_half<T>(squares[0]) + high_half<T>(squares[0]) + low_half<T>(squares[1]) + high_half<T>(squares[1]);
+    constexpr float kSlack = 1.06f;
+    const float factor = p.query_factors != nullptr ? fabsf(memory.query_factors[row]) : 1.0f;
+    const float bound = kSlack * sqrtf(sum) * factor * rules.scale;
+    if (__syncthreads_or(!(bound <= BoundedWeights<T>::kLargest))) return false;
+    running = {};
+#pragma unroll
+    for (int i = 0; i < kRowTiles * 2; ++i) {
+      const float of_row = __shfl_sync(0xffffffffu, bound, i * 8 + lane_row());
+      running.most[i / 2][i % 2] = fmaxf(0.0f, of_row - BoundedWeights<T>::kMost);
+    }
+    return true;
+  }
+
+  // Whether the weights of bounded logits were neither too small nor too large.
+  __device__ bool resolved() const {
+    bool all = all_finite(out);
+#pragma unroll
+    for (int i = 0; i < kRowTiles * 2; ++i) {
+      const int row = first_row + i * 8 + lane_row();
+      const int seen = row < rules.queries ? rules.limit(row) : 0;
+      all &= seen == 0 || BoundedWeights<T>::resolved(running.sum[i / 2].x[i % 2 * 2], seen);
+    }
+    return all;
+  }
+
+  // `unit` is that of `running.most`.
+  __device__ void store(float unit) {
     const OutputRows<T> to(p.out, sequence.batch, head, sequence.first_query);
     float* lse = p.lse + dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
     const float kept = p.problem.dropout_p > 0 ? DropoutFactors(p.problem.dropout_p).kept : 1.0f;
@@ -250,7 +344,7 @@ struct ForwardBlock {
         factor[half] = sum == 0 ? 0.0f : kept / sum;
         const int row = first_row + r * 16 + half * 8 + lane_row();
         if (row < rules.queries && lane_column() == 0) {
-          lse[row] = sum == 0 ? -kInfinity : running.most[r][half] * rules.unit() * kLn2 + logf(sum);
+          lse[row] = sum == 0 ? -kInfinity : running.most[r][half] * unit * kLn2 + logf(sum);
         }
       }
       scale_rows(out[r], factor[0], factor[1]);
@@ -258,10 +352,36 @@ struct ForwardBlock {
     }
   }
 
+  __device__ void stage_first_keys() {
+    stage_keys(0);
+    wait_copies();
+    __syncthreads();
+  }
+
   __device__ void run() {
     stage_queries();
-    run_guarded<T, kWidth>(guarded, [&] { meet_keys(); }, [&] { return all_finite(out); });
-    store();
+    stage_first_keys();
+    bool staged = true;
+    const auto meet_bounded = [&] {
+      if constexpr (kRowTiles == 2) {  // a lane for each row of the warp
+        if (!take_bounds()) return false;
+        meet_keys<true>();
+        staged = false;
+        return !__syncthreads_or(!resolved());
+      }
+      return false;
+    };
+    float unit = 1.0f;
+    if (!meet_bounded()) {
+      const auto pass = [&] {
+        if (!staged) stage_first_keys();
+        meet_keys<false>();
+        staged = false;
+      };
+      run_guarded<T, kWidth>(guarded, pass, [&] { return all_finite(out); });
+      unit = rules.unit();
+    }
+    store(unit);
   }
 };
 
@@ -270,8 +390,8 @@ __global__ void __launch_bounds__(ForwardShape<T, kWidth>::kThreads, ForwardShap
     forward_kernel(const __grid_constant__ ForwardParameters p) {
   extern __shared__ __align__(16) uint8_t memory[];
   constexpr int kQueries = ForwardShape<T, kWidth>::kQueries;
-  // The last tiles of a causal problem have the most keys and go first.
-  const unsigned block = p.problem.causal == Causal::none ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+  const unsigned block = block_in_order(p.problem, p.problem.cu_seqlens_q, p.problem.queries, kQueries, Longest::last,
+                                        blockIdx.x, gridDim.x);
   const Place place(p.problem, p.problem.cu_seqlens_q, p.problem.queries, p.problem.heads, kQueries, block);
   ForwardBlock<T, kWidth> work(p, *reinterpret_cast<ForwardMemory<T, kWidth>*>(memory), place);
   if (work.first_query < work.rules.queries) work.run();

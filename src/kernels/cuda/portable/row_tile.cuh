@@ -79,6 +79,16 @@ __device__ inline void store_chunk(uint32_t address, uint4 x) {
                : "memory");
 }
 
+// f(i) for every i below kCount, each by one thread; without a loop where there are threads enough.
+template <int kThreads, int kCount, typename F>
+__device__ void each_of(F f) {
+#pragma unroll
+  for (int begin = 0; begin < kCount; begin += kThreads) {
+    const int i = begin + static_cast<int>(threadIdx.x);
+    if (i < kCount) f(i);
+  }
+}
+
 // Starts copying rows [first, first + tile.kRows); rows from `end` on and columns past the dimension become zero. There
 // at the next wait_copies and barrier.
 template <int kThreads, typename T, int kWidth, int kRows>
@@ -120,10 +130,10 @@ __device__ void stage(RowTile<T, kWidth, kRows> tile, const Rows<T>& from, int f
 // The same for one number of each row.
 template <int kThreads, int kRows>
 __device__ void stage(float (&numbers)[kRows], const float* from, int first, int end) {
-  for (int i = threadIdx.x; i < kRows; i += kThreads) {
+  each_of<kThreads, kRows>([&](int i) {
     const bool valid = first + i < end;
     copy_word(shared_address(numbers + i), valid ? from + first + i : from, valid);
-  }
+  });
 }
 
 template <typename T>

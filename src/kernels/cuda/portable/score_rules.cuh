@@ -98,12 +98,18 @@ struct ScoreRules {
         return in_log2_units(half ? Element<__half>::low(bits) : Element<__nv_bfloat16>::low(bits));
       });
     }
+    hide<kRows>(scores, first_query, first_key, -kInfinity);
+  }
+
+  // Gives what order hides, and what does not exist, another value.
+  template <Along kRows, int kBlocks>
+  __device__ void hide(Accumulator (&scores)[kBlocks], int first_query, int first_key, float value) const {
     // Rows of queries past the end are stored by nobody; as columns they must not count.
     constexpr bool kColumnsAreQueries = kRows == Along::keys;
     const int key_end = first_key + (kColumnsAreQueries ? 16 : kBlocks * 8);
     if (key_end > limit(first_query) || (kColumnsAreQueries && first_query + kBlocks * 8 > queries)) {
       visit<kRows>(scores, first_query, first_key, [&](int query, int key, float& x) {
-        if (key >= keys || (causal && key > query + offset) || (kColumnsAreQueries && query >= queries)) x = -kInfinity;
+        if (key >= keys || (causal && key > query + offset) || (kColumnsAreQueries && query >= queries)) x = value;
       });
     }
   }

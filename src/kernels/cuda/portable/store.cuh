@@ -29,7 +29,7 @@ __device__ void store_rows(const Accumulator (&rows)[kBlocks], const OutputRows<
   for (int half = 0; half < 2; ++half) {
     const int row = first + lane_row() + half * 8;
     T* data = to.data + row * to.stride;
-    if (to.aligned && sizeof(T) == 2) {
+    if (to.aligned && sizeof(T) == 2 && kBlocks % 4 == 0) {
 #pragma unroll
       for (int group = 0; group < kBlocks / 4; ++group) {
         uint32_t words[4];
@@ -49,7 +49,12 @@ __device__ void store_rows(const Accumulator (&rows)[kBlocks], const OutputRows<
         const int column = block * 8 + lane_column();
         if (row >= end) continue;
         if (to.aligned) {
-          if (column < to.dim) *reinterpret_cast<float2*>(data + column) = {pair[0], pair[1]};
+          if (column >= to.dim) continue;
+          if constexpr (sizeof(T) == 2) {
+            *reinterpret_cast<uint32_t*>(data + column) = Element<T>::pack(pair[0], pair[1]);
+          } else {
+            *reinterpret_cast<float2*>(data + column) = {pair[0], pair[1]};
+          }
         } else {
           if (column < to.dim) data[column] = static_cast<T>(pair[0]);
           if (column + 1 < to.dim) data[column + 1] = static_cast<T>(pair[1]);
