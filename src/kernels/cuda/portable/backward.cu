@@ -1,8 +1,10 @@
 // Backward: what every query row contributes by itself, then dQ by blocks that own queries, dK and dV by blocks that
-// own keys, then the gain's gradient.
+// own keys, then the gain's gradient. Where dQ is bounded and its rows are long, blocks that own keys give all three.
 
+#include <cstdlib>
 #include <tuple>
 
+#include "kernels/cuda/device/storage.cuh"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/clear_rows.cuh"
 #include "kernels/cuda/portable/gradients.cuh"
@@ -10,54 +12,6 @@
 
 namespace quest::kernels::cuda::portable {
 namespace {
-
-struct TermsParameters {
-  Matrix out;
-  Matrix grad_out;
-  const float* lse;
-  QueryTerms* terms;
-  int64_t rows;  // batch · heads · queries
-  int heads;
-  int queries;
-};
-
-inline constexpr int kTermsThreads = 256;
-inline constexpr int kLanesPerRow = 8;
-
-template <typename T>
-__global__ void __launch_bounds__(kTermsThreads) terms_kernel(const __grid_constant__ TermsParameters p) {
-  constexpr int kChunk = 16 / sizeof(T);
-  const int64_t index = static_cast<int64_t>(blockIdx.x) * (kTermsThreads / kLanesPerRow) + threadIdx.x / kLanesPerRow;
-  const int lane = threadIdx.x % kLanesPerRow;
-  float sum = 0;
-  if (index < p.rows) {
-    const auto row = static_cast<int>(index % p.queries);
-    const int64_t pair = index / p.queries;
-    const Rows<T> out(p.out, pair / p.heads, pair % p.heads, row);
-    const Rows<T> grad(p.grad_out, pair / p.heads, pair % p.heads, row);
-    if (out.aligned && grad.aligned) {
-      for (int column = lane * kChunk; column < out.dim; column += kLanesPerRow * kChunk) {
-        const uint4 out_words = *reinterpret_cast<const uint4*>(out.data + column);
-        const uint4 grad_words = *reinterpret_cast<const uint4*>(grad.data + column);
-        T a[kChunk];
-        T b[kChunk];
-        memcpy(a, &out_words, sizeof(out_words));
-        memcpy(b, &grad_words, sizeof(grad_words));
-#pragma unroll
-        for (int i = 0; i < kChunk; ++i) sum = fmaf(static_cast<float>(a[i]), static_cast<float>(b[i]), sum);
-      }
-    } else {
-      for (int column = lane; column < out.dim; column += kLanesPerRow) {
-        sum = fmaf(out.element(0, column), grad.element(0, column), sum);
-      }
-    }
-  }
-#pragma unroll
-  for (int lanes = 1; lanes < kLanesPerRow; lanes *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-  if (index >= p.rows || lane > 0) return;
-  const float lse = p.lse[index];
-  p.terms[index] = {lse == -kInfinity ? kInfinity : lse * kLog2E, sum};
-}
 
 struct GainParameters {
   const float* partials;  // [batch][heads][slots][dim]
@@ -90,8 +44,40 @@ int64_t query_rows(const AttentionProblem& p) {
   return (p.cu_seqlens_q != nullptr ? 1 : p.batch) * p.heads * p.queries;
 }
 
+int padded_width(const AttentionProblem& p) {
+  return with_shape(p, [&]<typename T, int kWidth>() { return kWidth; });
+}
+
 int owned_rows(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
+}
+
+template <typename T, int kWidth, Owns kOwns>
+__global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
+                                  GradientShape<T, kWidth, kOwns>::kBlocksPerProcessor)
+    gradient_kernel(const __grid_constant__ GradientParameters p) {
+  extern __shared__ __align__(16) uint8_t memory[];
+  using Block = GradientBlock<T, kWidth, kOwns>;
+  constexpr int kOwned = GradientShape<T, kWidth, kOwns>::kOwned;
+  auto& shared = *reinterpret_cast<typename Block::Memory*>(memory);
+  const AttentionProblem& problem = p.problem;
+  if constexpr (Block::kKeySide) {
+    const unsigned block =
+        block_in_order(problem, problem.cu_seqlens_k, problem.keys, kOwned, Longest::first, blockIdx.x, gridDim.x);
+    const Place place(problem, problem.cu_seqlens_k, problem.keys, problem.kv_heads, kOwned, block);
+    Block work(p, shared, place, block);
+    if (work.first_owned < work.sequence.keys_stored) work.run();
+  } else {
+    const unsigned block =
+        block_in_order(problem, problem.cu_seqlens_q, problem.queries, kOwned, Longest::last, blockIdx.x, gridDim.x);
+    const Place place(problem, problem.cu_seqlens_q, problem.queries, problem.heads, kOwned, block);
+    Block work(p, shared, place, block);
+    if (work.first_owned < work.rules.queries) {
+      work.run();
+    } else if (p.query_chain.gain_partials != nullptr) {
+      clear_gain_partial(p.query_chain, block);
+    }
+  }
 }
 
 template <typename T, int kWidth, Owns kOwns>
@@ -108,6 +94,16 @@ cudaError_t launch_gradients(const GradientParameters& parameters, cudaStream_t 
 // The sums of both dK and dV of a wide head have no room in the registers of one warp.
 template <typename T, int kWidth>
 cudaError_t launch_all_gradients(const GradientParameters& p, cudaStream_t stream) {
+  if constexpr (sizeof(T) == 2 && kWidth <= 128) {
+    if (p.query_sums != nullptr) {
+      const auto error = launch_gradients<T, kWidth, Owns::keys_for_all>(p, stream);
+      if (error != cudaSuccess) return error;
+      const FinishParameters finish{p.problem, p.query_sums, p.to_fixed, p.grad_q, p.query_chain};
+      return launch_kernel(finish_kernel<T, kWidth>,
+                           block_count(p.problem, p.problem.queries, p.problem.heads, kSumRows), kFinishThreads, 0,
+                           stream, finish);
+    }
+  }
   if (const auto error = launch_gradients<T, kWidth, Owns::queries>(p, stream); error != cudaSuccess) return error;
   if constexpr (kWidth <= 128) {
     return launch_gradients<T, kWidth, Owns::keys_and_values>(p, stream);
@@ -117,15 +113,58 @@ cudaError_t launch_all_gradients(const GradientParameters& p, cudaStream_t strea
   }
 }
 
-cudaError_t launch_terms(const GradientParameters& p, const Matrix& out, const float* lse, QueryTerms* terms,
-                         cudaStream_t stream) {
-  const int64_t rows = query_rows(p.problem);
-  const TermsParameters parameters{
-      out, p.grad_out, lse, terms, rows, static_cast<int>(p.problem.heads), static_cast<int>(p.problem.queries)};
-  const auto kernel = p.problem.type == StorageType::float32    ? terms_kernel<float>
-                      : p.problem.type == StorageType::bfloat16 ? terms_kernel<__nv_bfloat16>
-                                                                : terms_kernel<__half>;
-  return launch_kernel(kernel, ceil_div(rows, kTermsThreads / kLanesPerRow), kTermsThreads, 0, stream, parameters);
+// Unit keys bound dQ, but a mask may hide values of any size.
+bool sums_queries(const AttentionProblem& original) {
+  return original.type != StorageType::float32 && original.normalize_k && original.mask.type == MaskType::none &&
+         padded_width(original) <= 128;
+}
+
+// Pieces of the workspace, in floats.
+struct Workspace {
+  int64_t sums = 0;
+  int64_t terms;
+  int64_t to_fixed;
+  int64_t value_lengths;
+  int64_t largest_values;
+  int64_t gain_partials;
+  int64_t end;
+
+  Workspace(const AttentionProblem& original, bool gain_gradient) {
+    const AttentionProblem& p = original;
+    const bool fixed = sums_queries(p);
+    const int64_t query_tiles = block_count(p, p.queries, p.heads, kSumRows);
+    terms = sums + (fixed ? query_tiles * kSumRows * padded_width(p) : 0);
+    to_fixed = terms + 2 * query_rows(p);
+    const int64_t key_tiles = block_count(p, p.keys, p.kv_heads, kSumRows);
+    value_lengths = to_fixed + (fixed ? query_rows(p) : 0);
+    largest_values = value_lengths + (fixed ? key_tiles * kSumRows : 0);
+    gain_partials = largest_values + (fixed ? key_tiles : 0);
+    end = gain_partials + (gain_gradient ? block_count(p, p.queries, p.heads, owned_rows(p)) * p.dim : 0);
+  }
+};
+
+// And, where dQ is summed, everything that must stand before the first sum.
+cudaError_t launch_terms(const GradientParameters& g, const BackwardArguments& arguments, QueryTerms* terms,
+                         float* to_fixed, const ValueLengths& lengths, cudaStream_t stream) {
+  const AttentionProblem& p = g.problem;
+  return with_element(p.type, [&]<typename T>(T) {
+    if (g.query_sums != nullptr) {
+      const auto error = launch_kernel(value_lengths_kernel<T>, block_count(p, p.keys, p.kv_heads, kSumRows),
+                                       kRowThreads, 0, stream, ValueParameters{p, g.v, lengths});
+      if (error != cudaSuccess) return error;
+    }
+    const TermsParameters parameters{.problem = p,
+                                     .out = {arguments.out, p.value_dim, p.type},
+                                     .grad_out = g.grad_out,
+                                     .lse = arguments.lse,
+                                     .terms = terms,
+                                     .value_lengths = lengths,
+                                     .to_fixed = to_fixed,
+                                     .sums = g.query_sums,
+                                     .width = padded_width(p)};
+    return launch_kernel(terms_kernel<T>, block_count(p, p.queries, p.heads, kSumRows), kRowThreads, 0, stream,
+                         parameters);
+  });
 }
 
 cudaError_t clear_rows_of_no_sequence(const GradientParameters& g, cudaStream_t stream) {
@@ -142,38 +181,44 @@ cudaError_t clear_rows_of_no_sequence(const GradientParameters& g, cudaStream_t 
 }  // namespace
 
 std::int64_t backward_workspace(const AttentionProblem& p, bool gain_gradient) {
-  return 2 * query_rows(p) + (gain_gradient ? block_count(p, p.queries, p.heads, owned_rows(p)) * p.dim : 0);
+  return Workspace(p, gain_gradient).end;
 }
 
 cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
-                     const BackwardArguments& arguments, float* workspace, const Launch& launch) {
+                     const BackwardArguments& arguments, float* memory, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
-  auto* terms = reinterpret_cast<QueryTerms*>(workspace);
-  float* gain_partials = arguments.grad_gain == nullptr ? nullptr : workspace + 2 * query_rows(p);
-  const GradientParameters parameters{.problem = p,
-                                      .q = {p.q, p.dim, p.type},
-                                      .k = {p.k, p.dim, p.type},
-                                      .v = {p.v, p.value_dim, p.type},
-                                      .grad_out = {arguments.grad_out, p.value_dim, p.type},
-                                      .query_terms = terms,
-                                      .grad_q = {arguments.grad_q, p.dim, p.type},
-                                      .grad_k = {arguments.grad_k, p.dim, p.type},
-                                      .grad_v = {arguments.grad_v, p.value_dim, p.type},
-                                      .key_reciprocals = prepared.key_reciprocals,
-                                      .query_factors = prepared.query_factors,
-                                      .key_factors = prepared.key_factors,
-                                      .query_chain = {.q = {original.q, p.dim, p.type},
-                                                      .reciprocals = prepared.query_reciprocals,
-                                                      .queries = p.queries,
-                                                      .heads = p.heads,
-                                                      .scale = original.scale,
-                                                      .gain = original.gain,
-                                                      .gain_head_stride = original.gain_head_stride,
-                                                      .gain_dim_stride = original.gain_dim_stride,
-                                                      .gain_partials = gain_partials}};
+  const Workspace workspace(original, arguments.grad_gain != nullptr);
+  auto* terms = reinterpret_cast<QueryTerms*>(memory + workspace.terms);
+  float* to_fixed = memory + workspace.to_fixed;
+  float* gain_partials = arguments.grad_gain == nullptr ? nullptr : memory + workspace.gain_partials;
+  const GradientParameters parameters{
+      .problem = p,
+      .q = {p.q, p.dim, p.type},
+      .k = {p.k, p.dim, p.type},
+      .v = {p.v, p.value_dim, p.type},
+      .grad_out = {arguments.grad_out, p.value_dim, p.type},
+      .query_terms = terms,
+      .grad_q = {arguments.grad_q, p.dim, p.type},
+      .grad_k = {arguments.grad_k, p.dim, p.type},
+      .grad_v = {arguments.grad_v, p.value_dim, p.type},
+      .key_reciprocals = prepared.key_reciprocals,
+      .query_factors = prepared.query_factors,
+      .key_factors = prepared.key_factors,
+      .query_chain = {.q = {original.q, p.dim, p.type},
+                      .reciprocals = prepared.query_reciprocals,
+                      .queries = p.queries,
+                      .heads = p.heads,
+                      .scale = original.scale,
+                      .gain = original.gain,
+                      .gain_head_stride = original.gain_head_stride,
+                      .gain_dim_stride = original.gain_dim_stride,
+                      .gain_partials = gain_partials},
+      .to_fixed = to_fixed,
+      .query_sums = sums_queries(original) ? reinterpret_cast<std::int32_t*>(memory + workspace.sums) : nullptr};
   cudaError_t error = clear_rows_of_no_sequence(parameters, launch.stream);
   if (error != cudaSuccess) return error;
-  error = launch_terms(parameters, {arguments.out, p.value_dim, p.type}, arguments.lse, terms, launch.stream);
+  const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
+  error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
   error = with_shape(
       p, [&]<typename T, int kWidth>() { return launch_all_gradients<T, kWidth>(parameters, launch.stream); });

@@ -43,6 +43,20 @@ __device__ uint32_t right_address(Tile tile, int row, int step) {
   return tile.chunk_address(row + lane_id() % 8 + lane_id() / 16 * 8, 2 * step + lane_id() / 8 % 2);
 }
 
+// As load_left would read it back.
+template <typename Tile>
+__device__ void store_operand(Tile tile, int row, int step, const Fragment& x) {
+#if __CUDA_ARCH__ >= 900
+  store_matrix(left_address(tile, row, step), x);
+#else
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t address = tile.chunk_address(row + lane_row() + i % 2 * 8, 2 * step + i / 2) + lane_id() % 4 * 4;
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(x.x[i]) : "memory");
+  }
+#endif
+}
+
 template <typename T>
 struct Engine {
   using Operand = Fragment;
@@ -62,6 +76,11 @@ struct Engine {
   template <typename Tile>
   __device__ static Operand load_right_transposed(Tile tile, int row, int block) {
     return load_matrix_transposed(left_address(tile, row, block));
+  }
+  // 16 rows at 16 * block, summed over the kDepth rows of the tile from `row` on.
+  template <typename Tile>
+  __device__ static Operand load_left_transposed(Tile tile, int row, int block) {
+    return load_matrix_transposed(right_address(tile, row, block));
   }
   __device__ static Operand weights(const Accumulator* blocks) {
     Operand packed;

@@ -3,78 +3,18 @@
 // Backward: a block owns a tile of rows of one side and meets the tiles of the other side. Owning keys it sums dK and
 // dV over the queries of all heads of its group, owning queries it sums dQ over the keys. The owned rows k and v (q and
 // dO) meet the streamed rows q and dO (k and v): one pair of products gives the logits, the other the gradients of the
-// weights, and both feed sums over the streamed rows.
+// weights, and both feed sums over the streamed rows. Where dQ is bounded, blocks that own keys add to it as well.
 
 #include <math_constants.h>
 
 #include "kernels/cuda/device/dropout.cuh"
-#include "kernels/cuda/portable/lead_back.cuh"
+#include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/products.cuh"
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/query_sums.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
 namespace quest::kernels::cuda::portable {
-
-// What a query brings to its weights besides its rows.
-struct QueryTerms {
-  float lse;    // in units of log 2; +inf for a row that sees no key, whose weights are then 0
-  float delta;  // dO·O
-};
-
-enum class Owns { queries, keys_and_values, keys, values };
-
-struct GradientParameters {
-  AttentionProblem problem;  // prepared
-  Matrix q;
-  Matrix k;
-  Matrix v;
-  Matrix grad_out;
-  const QueryTerms* query_terms;  // [B, H, Nq]
-  Matrix grad_q;
-  Matrix grad_k;
-  Matrix grad_v;
-  const float* key_reciprocals;
-  const float* query_factors;  // [B, H, Nq], or null
-  const float* key_factors;    // [B, Hk, Nk], or null
-  QueryChain query_chain;
-};
-
-template <typename T, int kWidth, Owns kOwns>
-struct GradientShape {
-  static constexpr bool kKeySide = kOwns != Owns::queries;
-  static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T));
-  static constexpr int kWarps = kRowBytes <= 512 ? 4 : 2;
-  static constexpr int kThreads = kWarps * 32;
-  static constexpr int kOwned = kWarps * 16;
-  static constexpr int kStreamed = kRowBytes > 256 ? 16 : sizeof(T) == 2 ? 64 : 32;
-  // Tiles of streamed rows in shared memory, which may be no more than 99 KiB: of q or k, and of dO or v.
-  static constexpr int kStages = kRowBytes <= 512 ? 2 : 1;
-  static constexpr int kSecondStages = kWidth <= 64 ? 2 : 1;
-  static constexpr bool kHeld = sizeof(T) == 2 && kWidth <= 64 && kKeySide;
-  static constexpr int kBlocksPerProcessor = sizeof(T) == 2 && kWidth <= 64 && !kKeySide ? 3 : 2;
-  using OwnedTile = RowTile<T, kWidth, kOwned>;
-  using StreamedTile = RowTile<T, kWidth, kStreamed>;
-};
-
-template <int kCount>
-struct QuerySide {
-  alignas(16) QueryTerms terms[kCount];
-  uint2 dropout[kCount];
-};
-
-template <typename T, int kWidth, Owns kOwns>
-struct GradientMemory {
-  using Shape = GradientShape<T, kWidth, kOwns>;
-  static constexpr bool kKeySide = Shape::kKeySide;
-  alignas(16) uint8_t owned[2][Shape::OwnedTile::kBytes];
-  alignas(16) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
-  alignas(16) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
-  QuerySide<kKeySide ? Shape::kStreamed : Shape::kOwned> queries[kKeySide ? Shape::kStages : 1];
-  float owned_factors[Shape::kOwned];
-  alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
-  uint8_t nonfinite[2][Shape::kStreamed];
-};
 
 template <typename T, int kWidth, Owns kOwns>
 struct GradientBlock {
@@ -83,11 +23,15 @@ struct GradientBlock {
   using OwnedTile = typename Shape::OwnedTile;
   using StreamedTile = typename Shape::StreamedTile;
   static constexpr bool kKeySide = Shape::kKeySide;
-  static constexpr bool kFirst = kOwns != Owns::values;                                     // sums dQ or dK
-  static constexpr bool kSecond = kOwns == Owns::values || kOwns == Owns::keys_and_values;  // sums dV
+  static constexpr bool kFirst = kOwns != Owns::values;  // sums dQ or dK
+  static constexpr bool kAddsQueries = Shape::kAddsQueries;
+  static constexpr bool kSecond = kOwns == Owns::values || kOwns == Owns::keys_and_values || kAddsQueries;  // sums dV
   static constexpr Along kRows = kKeySide ? Along::keys : Along::queries;
   static constexpr int kStreamed = Shape::kStreamed;
-  static constexpr int kBlocks = kStreamed / 8;
+  static constexpr int kRowTiles = Shape::kRowTiles;
+  static constexpr int kParts = Shape::kParts;
+  static constexpr int kPartRows = Shape::kPartRows;
+  static constexpr int kBlocks = kPartRows / 8;
 
   const GradientParameters& p;
   Memory& memory;
@@ -97,12 +41,15 @@ struct GradientBlock {
   int group;
   int head;  // of the owned rows
   int first_owned;
-  int first_row;  // of this warp
-  LeftRows<T, kWidth, 1, Shape::kHeld> first_left;
-  LeftRows<T, kWidth, 1, Shape::kHeld> second_left;
-  Accumulator first_sums[1][kFirst ? kWidth / 8 : 1];
-  Accumulator second_sums[1][kSecond ? kWidth / 8 : 1];
+  int first_row;    // of this warp
+  int query_slots;  // of a head in the sums of dQ
+  int query_slot;   // the first one of this sequence
+  LeftRows<T, kWidth, kRowTiles, Shape::kHeld> first_left;
+  LeftRows<T, kWidth, kRowTiles, Shape::kHeld> second_left;
+  Accumulator first_sums[kRowTiles][kFirst ? kWidth / 8 : 1];
+  Accumulator second_sums[kRowTiles][kSecond ? kWidth / 8 : 1];
   bool guarded = false;
+  bool takes_back = false;  // what was added to the sums of dQ
 
   __device__ GradientBlock(const GradientParameters& parameters, Memory& shared, const Place& place, unsigned block)
       : p(parameters),
@@ -113,8 +60,13 @@ struct GradientBlock {
         group(static_cast<int>(p.problem.heads / p.problem.kv_heads)),
         head(place.head),
         first_owned(place.tile * Shape::kOwned),
-        first_row(first_owned + warp_id() * 16) {}
+        first_row(first_owned + warp_id() * kRowTiles * 16),
+        query_slots(static_cast<int>(tile_slots(packed(), p.problem.batch, p.problem.queries, kSumRows))),
+        query_slot(packed() ? static_cast<int>(first_slot(sequence.first_query, sequence.index, kSumRows)) : 0) {
+    if (kAddsQueries) rules.mask_type = MaskType::none;
+  }
 
+  __device__ bool packed() const { return p.problem.cu_seqlens_q != nullptr; }
   __device__ OwnedTile owned(int i) const { return {shared_address(memory.owned[i])}; }
   __device__ StreamedTile first_tile(int step) const {
     return {shared_address(memory.streamed_first[step % Shape::kStages])};
@@ -128,41 +80,32 @@ struct GradientBlock {
     return {m, sequence.batch, of_head, key ? sequence.first_key : sequence.first_query};
   }
 
-  // One step of the loop is one tile of streamed rows of one head.
-  struct Steps {
-    int first_tile;
-    int tiles;  // per head
-    int count;
-  };
   __device__ Steps steps() const {
-    Steps result{0, 0, 0};
+    Steps result{};
     if (first_owned >= owned_rows()) return result;
-    if (kKeySide) {
-      result.first_tile = rules.first_query(first_owned) / kStreamed;
-      result.tiles = max(0, static_cast<int>(ceil_div(rules.queries, kStreamed)) - result.first_tile);
-      result.count = result.tiles * group;
-    } else {
-      const int last = min(first_owned + Shape::kOwned, rules.queries) - 1;
-      result.count = result.tiles = static_cast<int>(ceil_div(rules.limit(last), kStreamed));
-    }
-    return result;
+    const int visible = kKeySide ? rules.queries : rules.limit(min(first_owned + Shape::kOwned, rules.queries) - 1);
+    const int first = kKeySide ? rules.first_query(first_owned) / kStreamed : 0;
+    const int tiles = max(0, static_cast<int>(ceil_div(visible, kStreamed)) - first);
+    const bool turns = kAddsQueries && !rules.causal;
+    const int turn = turns ? static_cast<int>(static_cast<int64_t>(first_owned) * tiles / rules.keys) : 0;
+    return {first * kStreamed, (first + tiles - 1) * kStreamed, (first + turn) * kStreamed,
+            kKeySide ? tiles * group : tiles, kKeySide ? head * group : head};
   }
-  __device__ int head_at(const Steps& s, int step) const { return kKeySide ? head * group + step / s.tiles : head; }
-  __device__ int row_at(const Steps& s, int step) const { return (s.first_tile + step % s.tiles) * kStreamed; }
 
   template <int kCount>
   __device__ void stage_query_side(QuerySide<kCount>& side, int query_head, int first_query) const {
     const int64_t at =
         dense_row(sequence.batch, p.problem.heads, query_head, p.problem.queries, sequence.first_query + first_query);
-    for (int i = threadIdx.x; i < kCount; i += Shape::kThreads) {
+    each_of<Shape::kThreads, kCount>([&](int i) {
       // Past the end all rows are zero, and so is what they would contribute.
       const bool exists = first_query + i < rules.queries;
       copy_pair(shared_address(side.terms + i), p.query_terms + (exists ? at + i : 0), exists);
+      if (kAddsQueries) copy_word(shared_address(side.to_fixed + i), p.to_fixed + (exists ? at + i : 0), exists);
       if (p.problem.dropout_p > 0) {
         const DropoutRow draw(p.problem.dropout_seed, sequence.index, query_head, first_query + i);
         side.dropout[i] = {draw.first_key, draw.second_key};
       }
-    }
+    });
   }
 
   __device__ const float* owned_factors() const { return kKeySide ? p.key_factors : p.query_factors; }
@@ -185,58 +128,90 @@ struct GradientBlock {
     commit_copies();
   }
 
-  __device__ int streamed_head(const Steps& s, int step) const { return kKeySide ? head_at(s, step) : head / group; }
+  __device__ int streamed_head(Step step) const { return kKeySide ? step.head : head / group; }
   __device__ int streamed_rows() const { return kKeySide ? rules.queries : rules.keys; }
 
-  __device__ void stage_first(const Steps& s, int step) {
-    if (step >= s.count) return;
-    const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(s, step), !kKeySide);
-    stage<Shape::kThreads>(first_tile(step), rows, row_at(s, step), streamed_rows());
-    stage_factors(memory.streamed_factors[step % Shape::kStages], streamed_factors(), streamed_head(s, step),
-                  row_at(s, step), !kKeySide);
-    if (kKeySide) stage_query_side(memory.queries[step % Shape::kStages], head_at(s, step), row_at(s, step));
+  __device__ void stage_first(const Steps& s, Step step) {
+    if (step.index >= s.count) return;
+    const int turn = step.index % Shape::kStages;
+    const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
+    stage<Shape::kThreads>(first_tile(step.index), rows, step.row, streamed_rows());
+    stage_factors(memory.streamed_factors[turn], streamed_factors(), streamed_head(step), step.row, !kKeySide);
+    if (kKeySide) stage_query_side(memory.queries[turn], step.head, step.row);
     commit_copies();
   }
-  __device__ void stage_second(const Steps& s, int step) {
-    if (step >= s.count) return;
-    const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(s, step), !kKeySide);
-    stage<Shape::kThreads>(second_tile(step), rows, row_at(s, step), streamed_rows());
+  __device__ void stage_second(const Steps& s, Step step) {
+    if (step.index >= s.count) return;
+    const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
+    stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
     commit_copies();
   }
 
-  __device__ void multiply_owned_factors(Accumulator (&scores)[kBlocks]) const {
-    if (owned_factors() != nullptr) scale_rows(scores, memory.owned_factors + first_row - first_owned);
+  // Of this lane's rows of a row tile. Where they are to be in the sums of dQ, weights and gradients of scores carry
+  // them: dK and dV are divided by them at the end.
+  __device__ float owned_factor(int r, int half) const {
+    if (!kAddsQueries) return 1.0f;
+    const float factor = memory.owned_factors[first_row - first_owned + r * 16 + half * 8 + lane_row()];
+    return factor == 0 ? 1.0f : factor;
   }
-  __device__ void multiply_streamed_factors(Accumulator (&scores)[kBlocks], int step) const {
-    if (streamed_factors() != nullptr) scale_columns(scores, memory.streamed_factors[step % Shape::kStages]);
+  __device__ void multiply_owned_factors(Accumulator (&scores)[kBlocks], int r) const {
+    if (kAddsQueries || owned_factors() == nullptr) return;
+    scale_rows(scores, memory.owned_factors + first_row - first_owned + r * 16);
+  }
+  __device__ void multiply_streamed_factors(Accumulator (&scores)[kBlocks], int step, int part) const {
+    if (streamed_factors() == nullptr) return;
+    scale_columns(scores, memory.streamed_factors[step % Shape::kStages] + part * kPartRows);
   }
 
-  // Turns logits into weights, and the gradients of the weights into those of the logits.
-  __device__ void differentiate(Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks], int row, int step) {
-    const auto& side = memory.queries[kKeySide ? step % Shape::kStages : 0];
-    const int first_query = kKeySide ? 0 : first_row - first_owned;
-    if (guarded || p.problem.dropout_p > 0 || rules.mask_type > MaskType::boolean) {
-      return differentiate_with_care(weights, grads, side, first_query, kKeySide ? first_row : row);
+  __device__ const auto& query_side(int step) const { return memory.queries[kKeySide ? step % Shape::kStages : 0]; }
+  // Of the queries of query_side: those of row tile r, or of part `part` of the streamed ones.
+  __device__ int first_query(int r, int part) const {
+    return kKeySide ? part * kPartRows : first_row - first_owned + r * 16;
+  }
+  __device__ QueryTerms terms_at(int r, int step, int part, int block, int i) const {
+    const int query = kKeySide ? block * 8 + lane_column() + i % 2 : lane_row() + i / 2 * 8;
+    return query_side(step).terms[first_query(r, part) + query];
+  }
+
+  // Turns logits into weights.
+  __device__ void weigh(Accumulator& weights, int r, int step, int part, int block) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float factor = owned_factor(r, i / 2);
+      float& x = weights.x[i];
+      x = exp2_fast(fmaf(x, rules.unit() * factor, -terms_at(r, step, part, block, i).lse));
+      if (kAddsQueries) x *= factor;
     }
-    const float unit = rules.unit();
+  }
+
+  // Turns the gradients of weights into those of logits.
+  __device__ void differentiate(const Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks], int r, int step,
+                                int part) const {
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const QueryTerms terms =
-            side.terms[first_query + (kKeySide ? block * 8 + lane_column() + i % 2 : lane_row() + i / 2 * 8)];
-        float& weight = weights[block].x[i];
-        weight = exp2_fast(fmaf(weight, unit, -terms.lse));
-        if (kFirst) grads[block].x[i] = weight * (grads[block].x[i] - terms.delta);
+        float& x = grads[block].x[i];
+        x = weights[block].x[i] * (x - terms_at(r, step, part, block, i).delta);
       }
     }
   }
 
-  // The same with dropout and additive masks, and with a weight and a gradient of exactly zero for what is hidden.
-  template <typename Side>
-  __device__ void differentiate_with_care(Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks],
-                                          const Side& side, int first_query, int first_key) {
-    const float unit = rules.unit();
+  __device__ bool needs_care() const {
+    return guarded || p.problem.dropout_p > 0 || rules.mask_type > MaskType::boolean;
+  }
+
+  // Whether the gradient of a logit of this streamed row would be multiplied by something that was cleared.
+  __device__ bool is_nonfinite(int streamed) const {
+    return memory.nonfinite[0][streamed] || (kAddsQueries && memory.nonfinite[1][streamed]);
+  }
+
+  // Both with dropout and additive masks, and with a weight and a gradient of exactly zero for what is hidden.
+  __device__ void differentiate_with_care(Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks], int r,
+                                          int step, int part, int first_key) {
+    const auto& side = query_side(step);
+    const float factor[2] = {owned_factor(r, 0), owned_factor(r, 1)};
+    const float unit[2] = {rules.unit() * factor[0], rules.unit() * factor[1]};
     const bool drop = p.problem.dropout_p > 0;
     const DropoutFactors factors(p.problem.dropout_p);
 #pragma unroll
@@ -245,12 +220,16 @@ struct GradientBlock {
       for (int i = 0; i < 4; ++i) {
         const int row = lane_row() + i / 2 * 8;
         const int column = block * 8 + lane_column() + i % 2;
-        const int query = first_query + (kKeySide ? column : row);
+        const int query = first_query(r, part) + (kKeySide ? column : row);
         const QueryTerms terms = side.terms[query];
         float& weight = weights[block].x[i];
         float& grad = grads[block].x[i];
-        const bool hidden = weight == -kInfinity || terms.lse == kInfinity;
-        const float exponent = fmaf(weight, unit, -terms.lse);
+        bool hidden = weight == -kInfinity || terms.lse == kInfinity;
+        // Its score was minus infinity where the sum over the row is finite.
+        if (kAddsQueries && guarded && memory.owned_nonfinite[first_row - first_owned + r * 16 + row]) {
+          hidden |= !isnan(terms.lse);
+        }
+        const float exponent = fmaf(weight, unit[i / 2], -terms.lse);
         // A large bias may round the exponent above 0, where a weight cannot be.
         weight = hidden ? 0.0f : exp2_fast(exponent > 0 ? 0.0f : exponent);
         bool kept = true;
@@ -261,11 +240,15 @@ struct GradientBlock {
         }
         if (kFirst) {
           grad = weight == 0 ? 0.0f : weight * (grad - terms.delta);
-          if (guarded && grad != 0 && memory.nonfinite[0][column]) grad = CUDART_NAN_F;
+          if (guarded && grad != 0 && is_nonfinite(part * kPartRows + column)) grad = CUDART_NAN_F;
         }
         if (kSecond) {
           if (!kept) weight = 0;
-          if (guarded && weight != 0 && memory.nonfinite[1][column]) weight = CUDART_NAN_F;
+          if (guarded && weight != 0 && memory.nonfinite[1][part * kPartRows + column]) weight = CUDART_NAN_F;
+        }
+        if (kAddsQueries) {
+          weight *= factor[i / 2];
+          grad *= factor[i / 2];
         }
       }
     }
@@ -275,72 +258,155 @@ struct GradientBlock {
   __device__ bool meets(int row) const {
     if (first_row >= owned_rows()) return false;
     if (kKeySide) return rules.first_query(first_row) < row + kStreamed;
-    return row < rules.limit(min(first_row + 16, rules.queries) - 1);
+    return row < rules.limit(min(first_row + kRowTiles * 16, rules.queries) - 1);
+  }
+
+  __device__ void clear_nonfinite_rows(int index) {
+    clear_nonfinite<Shape::kThreads>(first_tile(index), memory.nonfinite[0]);
+    if (kSecond) clear_nonfinite<Shape::kThreads>(second_tile(index), memory.nonfinite[1]);
+  }
+
+  __device__ static typename Shape::StreamedPart part_of(StreamedTile tile, int part) {
+    return {tile.chunk_address(part * kPartRows, 0)};
   }
 
   // Where there is room for one second tile only, the next one is under way from its last product on.
-  __device__ void step(const Steps& s, int index) {
-    const int row = row_at(s, index);
+  __device__ void take(const Steps& s, Step now, Step next) {
+    const int index = now.index;
+    const int row = now.row;
     const bool active = meets(row);
-    Accumulator weights[1][kBlocks] = {};
-    Accumulator grads[1][kBlocks] = {};
-    if (active) {
-      rules.select_head(p.problem, sequence, head_at(s, index));
-      multiply_rows<OwnedTile>(weights, first_left, first_tile(index));
-      if (kFirst) multiply_rows<OwnedTile>(grads, second_left, second_tile(index));
-    }
-    if (guarded) {
-      __syncthreads();
-      clear_nonfinite<Shape::kThreads>(first_tile(index), memory.nonfinite[0]);
-      if (kSecond) clear_nonfinite<Shape::kThreads>(second_tile(index), memory.nonfinite[1]);
-    }
-    if (Shape::kSecondStages == 1 && !kSecond) {
-      __syncthreads();
-      stage_second(s, index + 1);
-    }
-    if (active) {
-      multiply_owned_factors(weights[0]);
-      multiply_streamed_factors(weights[0], index);
-      rules.template apply<kRows>(weights[0], kKeySide ? row : first_row, kKeySide ? first_row : row);
-      differentiate(weights[0], grads[0], row, index);
-      if (kFirst) multiply_streamed_factors(grads[0], index);
-      if constexpr (kSecond) {
-        const Weights<T, kStreamed> left[1] = {Weights<T, kStreamed>(weights[0])};
-        multiply_weights<T>(second_sums, left, second_tile(index));
+    // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
+    if (kAddsQueries && guarded) clear_nonfinite_rows(index);
+    if (active) rules.select_head(p.problem, sequence, now.head);
+    constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
+    static_assert(kParts == 1 || (kAddsQueries && !kRefills));
+#pragma unroll 1
+    for (int part = 0; part < kParts; ++part) {
+      const auto first_part = part_of(first_tile(index), part);
+      const auto second_part = part_of(second_tile(index), part);
+      Accumulator weights[kRowTiles][kBlocks] = {};
+      Accumulator grads[kRowTiles][kBlocks] = {};
+      if (active) multiply_rows<OwnedTile>(weights, first_left, first_part);
+      if constexpr (!kAddsQueries) {
+        if (active && kFirst) multiply_rows<OwnedTile>(grads, second_left, second_part);
+        if (guarded) {
+          __syncthreads();
+          clear_nonfinite_rows(index);
+        }
+        if (Shape::kSecondStages == 1 && !kSecond) {
+          __syncthreads();
+          stage_second(s, next);
+        }
       }
-    }
-    if (Shape::kSecondStages == 1 && kSecond) {
-      __syncthreads();
-      stage_second(s, index + 1);
-    }
-    if constexpr (kFirst) {
       if (active) {
-        const Weights<T, kStreamed> left[1] = {Weights<T, kStreamed>(grads[0])};
-        multiply_weights<T>(first_sums, left, first_tile(index));
+        const int first_streamed = row + part * kPartRows;
+        const auto first_key = [&](int r) { return kKeySide ? first_row + r * 16 : first_streamed; };
+#pragma unroll
+        for (int r = 0; r < kRowTiles; ++r) {
+          multiply_owned_factors(weights[r], r);
+          multiply_streamed_factors(weights[r], index, part);
+          rules.template apply<kRows>(weights[r], kKeySide ? first_streamed : first_row + r * 16, first_key(r));
+        }
+        if (needs_care()) {
+          if constexpr (kAddsQueries) multiply_rows<OwnedTile>(grads, second_left, second_part);
+#pragma unroll
+          for (int r = 0; r < kRowTiles; ++r) {
+            differentiate_with_care(weights[r], grads[r], r, index, part, first_key(r));
+          }
+        } else if constexpr (kAddsQueries) {
+          constexpr int kSteps = decltype(second_left)::kSteps;
+          multiply_rows<OwnedTile>(grads, second_left, second_part, [&](int step) {
+#pragma unroll
+            for (int block = step * kBlocks / kSteps; block < (step + 1) * kBlocks / kSteps; ++block) {
+#pragma unroll
+              for (int r = 0; r < kRowTiles; ++r) weigh(weights[r][block], r, index, part, block);
+            }
+          });
+#pragma unroll
+          for (int r = 0; r < kRowTiles; ++r) differentiate(weights[r], grads[r], r, index, part);
+        } else {
+#pragma unroll
+          for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+            for (int block = 0; block < kBlocks; ++block) weigh(weights[r][block], r, index, part, block);
+            if (kFirst) differentiate(weights[r], grads[r], r, index, part);
+          }
+        }
+      }
+      Weights<T, kPartRows> score_gradients[kRowTiles];
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) {
+        if constexpr (kAddsQueries) {
+          score_gradients[r] = Weights<T, kPartRows>(grads[r]);
+          share(score_gradients[r], r, part);
+        }
+        if (kFirst && (!kAddsQueries || streamed_factors() != nullptr)) {
+          multiply_streamed_factors(grads[r], index, part);
+          score_gradients[r] = Weights<T, kPartRows>(grads[r]);
+        }
+      }
+      if constexpr (kSecond) {
+        if (active) {
+          Weights<T, kPartRows> left[kRowTiles];
+#pragma unroll
+          for (int r = 0; r < kRowTiles; ++r) left[r] = Weights<T, kPartRows>(weights[r]);
+          multiply_weights<T>(second_sums, left, second_part);
+        }
+      }
+      if (kRefills) {
+        __syncthreads();
+        stage_second(s, next);
+      }
+      if constexpr (kFirst) {
+        if (active) multiply_weights<T>(first_sums, score_gradients, first_part);
       }
     }
+    if (kAddsQueries && !kRefills) __syncthreads();
+    if constexpr (kAddsQueries) add_to_queries(now);
+  }
+
+  // Puts this warp's gradients of scores where all warps can read them.
+  __device__ void share(const Weights<T, kPartRows>& gradients, int r, int part) {
+    const typename Memory::ScoreTile tile{shared_address(memory.score_gradients)};
+#pragma unroll
+    for (int step = 0; step < gradients.kSteps; ++step) {
+      store_operand(tile, first_row - first_owned + r * 16, part * gradients.kSteps + step, gradients.steps[step]);
+    }
+  }
+
+  // What the owned keys give to dQ of a tile of queries.
+  __device__ void add_to_queries(Step now) {
+    static_assert(kStreamed == kSumRows);
+    const int64_t head_slots = dense_row(sequence.batch, p.problem.heads, now.head, query_slots, query_slot);
+    int32_t* to = p.query_sums + (head_slots + now.row / kSumRows) * (kSumRows * kWidth);
+    const typename Memory::ScoreTile scores{shared_address(memory.score_gradients)};
+    add_query_gradients<T, kWidth, Shape::kWarps>(to, scores, owned(0), query_side(now.index).to_fixed, takes_back);
   }
 
   __device__ void meet_all(const Steps& s) {
     clear(first_sums);
     clear(second_sums);
-    stage_first(s, 0);
-    stage_second(s, 0);
+    Step now = s.first_step();
+    stage_first(s, now);
+    stage_second(s, now);
     wait_copies();
     __syncthreads();
+    if (kAddsQueries && guarded) clear_nonfinite<Shape::kThreads>(owned(0), memory.owned_nonfinite);
     first_left.take(owned(0), first_row - first_owned);
     second_left.take(owned(1), first_row - first_owned);
 #pragma unroll 1
-    for (int index = 0; index < s.count; ++index) {
+    while (now.index < s.count) {
+      const Step next = s.template after<kStreamed>(now);
       wait_copies();
       __syncthreads();
-      if (Shape::kStages > 1) stage_first(s, index + 1);
-      if (Shape::kSecondStages > 1) stage_second(s, index + 1);
-      step(s, index);
+      if (Shape::kStages > 1) stage_first(s, next);
+      if (Shape::kSecondStages > 1) stage_second(s, next);
+      take(s, now, next);
       if (Shape::kStages == 1) {
         __syncthreads();
-        stage_first(s, index + 1);
+        stage_first(s, next);
       }
+      now = next;
     }
     __syncthreads();
   }
@@ -348,21 +414,25 @@ struct GradientBlock {
   __device__ void store() {
     if constexpr (kKeySide) {
       const int stored = static_cast<int>(sequence.keys_stored);
-      if constexpr (kFirst) {
-        scale_rows(first_sums[0], p.problem.scale, p.problem.scale);
-        if (p.key_reciprocals != nullptr) {
-          const float* reciprocals = p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, head,
-                                                                   p.problem.keys, sequence.first_key);
-          project_rows(first_sums[0], reciprocals, first_row, rules.keys, [&](int row, int column) {
-            return owned(0).element(row - first_owned, column) * memory.owned_factors[row - first_owned];
-          });
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) {
+        const int row_of_tile = first_row + r * 16;
+        if constexpr (kFirst) {
+          scale_rows(first_sums[r], p.problem.scale / owned_factor(r, 0), p.problem.scale / owned_factor(r, 1));
+          if (p.key_reciprocals != nullptr) {
+            const float* reciprocals = p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, head,
+                                                                     p.problem.keys, sequence.first_key);
+            project_rows(first_sums[r], reciprocals, row_of_tile, rules.keys, [&](int row, int column) {
+              return owned(0).element(row - first_owned, column) * memory.owned_factors[row - first_owned];
+            });
+          }
+          store_rows<T>(first_sums[r], {p.grad_k, sequence.batch, head, sequence.first_key}, row_of_tile, stored);
         }
-        store_rows<T>(first_sums[0], {p.grad_k, sequence.batch, head, sequence.first_key}, first_row, stored);
-      }
-      if constexpr (kSecond) {
-        const float kept = p.problem.dropout_p > 0 ? DropoutFactors(p.problem.dropout_p).kept : 1.0f;
-        scale_rows(second_sums[0], kept, kept);
-        store_rows<T>(second_sums[0], {p.grad_v, sequence.batch, head, sequence.first_key}, first_row, stored);
+        if constexpr (kSecond) {
+          const float kept = p.problem.dropout_p > 0 ? DropoutFactors(p.problem.dropout_p).kept : 1.0f;
+          scale_rows(second_sums[r], kept / owned_factor(r, 0), kept / owned_factor(r, 1));
+          store_rows<T>(second_sums[r], {p.grad_v, sequence.batch, head, sequence.first_key}, row_of_tile, stored);
+        }
       }
     } else {
       const QueryPlace place{block_index, sequence.batch, head,         sequence.first_query,
@@ -376,36 +446,41 @@ struct GradientBlock {
   __device__ void run() {
     const Steps s = steps();
     stage_owned();
-    run_guarded<T, kWidth>(
-        guarded, [&] { meet_all(s); }, [&] { return all_finite(first_sums) && all_finite(second_sums); });
+    if constexpr (kAddsQueries) {
+      meet_all_adding(s);
+    } else {
+      run_guarded<T, kWidth>(guarded, [&] { meet_all(s); }, [&] { return sums_are_finite(); });
+    }
     store();
   }
-};
 
-template <typename T, int kWidth, Owns kOwns>
-__global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
-                                  GradientShape<T, kWidth, kOwns>::kBlocksPerProcessor)
-    gradient_kernel(const __grid_constant__ GradientParameters p) {
-  extern __shared__ __align__(16) uint8_t memory[];
-  using Block = GradientBlock<T, kWidth, kOwns>;
-  constexpr int kOwned = GradientShape<T, kWidth, kOwns>::kOwned;
-  auto& shared = *reinterpret_cast<typename Block::Memory*>(memory);
-  const AttentionProblem& problem = p.problem;
-  if constexpr (Block::kKeySide) {
-    const Place place(problem, problem.cu_seqlens_k, problem.keys, problem.kv_heads, kOwned, blockIdx.x);
-    Block work(p, shared, place, blockIdx.x);
-    if (work.first_owned < work.sequence.keys_stored) work.run();
-  } else {
-    // The last tiles of a causal problem have the most keys and go first.
-    const unsigned block = problem.causal == Causal::none ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
-    const Place place(problem, problem.cu_seqlens_q, problem.queries, problem.heads, kOwned, block);
-    Block work(p, shared, place, block);
-    if (work.first_owned < work.rules.queries) {
-      work.run();
-    } else if (p.query_chain.gain_partials != nullptr) {
-      clear_gain_partial(p.query_chain, block);
+  __device__ bool sums_are_finite() const { return all_finite(first_sums) && all_finite(second_sums); }
+
+  // What the first pass added to dQ is taken back before the guarded one adds it again: integers return to what they
+  // were. Keys that are not finite spoil dQ without showing in the sums, so their blocks are guarded from the start.
+  __device__ void meet_all_adding(const Steps& s) {
+    const float* reciprocals =
+        p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, head, p.problem.keys, sequence.first_key);
+    bool spoils = false;
+    for (int row = first_owned + threadIdx.x; row < min(first_owned + Shape::kOwned, rules.keys);
+         row += Shape::kThreads) {
+      spoils |= isnan(reciprocals[row]);
+    }
+    spoils = __syncthreads_or(spoils);
+    if (!spoils) {
+      meet_all(s);
+      if (!__syncthreads_or(!sums_are_finite())) return;
+    }
+    guarded = spoils;
+    takes_back = !spoils;
+#pragma unroll 1
+    while (true) {
+      meet_all(s);
+      if (guarded) break;
+      guarded = true;
+      takes_back = false;
     }
   }
-}
+};
 
 }  // namespace quest::kernels::cuda::portable

@@ -38,10 +38,15 @@ __device__ inline void add(Accumulator& to, const Accumulator& other) {
   for (int i = 0; i < 4; ++i) to.x[i] += other.x[i];
 }
 
-// scores = left · tileᵀ
-template <typename LeftTile, typename T, int kWidth, int kRowTiles, bool kHeld, typename Tile>
+struct Nothing {
+  __device__ void operator()(int /*step*/) const {}
+};
+
+// scores = left · tileᵀ; after the products of each step, beside(step) gives the other units something to do.
+template <typename LeftTile, typename T, int kWidth, int kRowTiles, bool kHeld, typename Tile,
+          typename Beside = Nothing>
 __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
-                              const LeftRows<T, kWidth, kRowTiles, kHeld>& left, Tile tile) {
+                              const LeftRows<T, kWidth, kRowTiles, kHeld>& left, Tile tile, Beside beside = {}) {
   constexpr bool kSplit = Engine<T>::kSplit;
   Accumulator small[kRowTiles][kSplit ? Tile::kRows / 8 : 1] = {};
 #pragma unroll
@@ -61,6 +66,7 @@ __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
         }
       }
     }
+    beside(step);
   }
   if constexpr (kSplit) {
 #pragma unroll
