@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -25,6 +26,13 @@ constexpr seconds kSilenceOfTheDead{30};
 // Where a connection broke, the first to have stopped counting is the one that broke it.
 constexpr milliseconds kSilenceAfterBreak{3500};
 constexpr seconds kLongestInquiry{15};
+
+// What a backend says of an error, without the place in its source before and the advice behind.
+std::string first_sentence(std::string message) {
+  if (message.starts_with('[')) message.erase(0, message.find("] ") + 1);
+  message.erase(0, message.find_first_not_of(' '));
+  return message.substr(0, std::min(message.find(". "), message.find('\n')));
+}
 
 class OneProcess : public Communicator {
  public:
@@ -111,7 +119,8 @@ class Processes : public Communicator {
     }
   }
 
-  [[noreturn]] void explain(const std::string& reason) {
+  [[noreturn]] void explain(const std::string& message) {
+    const std::string reason = first_sentence(message);
     const auto end = std::chrono::steady_clock::now() + kLongestInquiry;
     while (std::chrono::steady_clock::now() < end) {
       if (const auto rank = parts_->liveness->silent_for(kSilenceAfterBreak)) give_up(*rank, reason);
@@ -122,13 +131,14 @@ class Processes : public Communicator {
 
   // Operations that wait for the dead would keep the destructors of the parts waiting too, so those never run.
   [[noreturn]] void give_up(int gone, const std::string& reason) {
-    abandoned_ = parts_.release();
+    parts_->liveness->declare_gone(gone);
+    static auto& abandoned = *new std::vector<std::unique_ptr<Parts>>;
+    abandoned.push_back(std::move(parts_));
     TORCH_CHECK(false, "rank ", gone, " of ", size(), " is gone (", reason,
                 "). Look at its own messages for the cause; the training can be resumed from its last checkpoint.");
   }
 
   std::unique_ptr<Parts> parts_;
-  Parts* abandoned_ = nullptr;
 };
 
 c10::intrusive_ptr<c10d::Store> meet(const LaunchEnvironment& launch) {
@@ -148,6 +158,8 @@ c10::intrusive_ptr<c10d::Store> meet(const LaunchEnvironment& launch) {
 std::unique_ptr<Communicator> communicator_from_environment(const at::Device& device) {
   const LaunchEnvironment launch = launch_environment(environment_variable);
   if (launch.size == 1) return std::make_unique<OneProcess>();
+  // Gloo writes to connections whose other end may be gone; that must become an error, not the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
   const auto store = meet(launch);
   const BackendPlace place{store, launch.rank, launch.size, kLongestWait};
   const auto backend = device.is_cuda() ? nccl_backend(place) : gloo_backend(place);

@@ -22,14 +22,20 @@ class Liveness {
   Liveness(const Liveness&) = delete;
   Liveness& operator=(const Liveness&) = delete;
 
-  // The process that has been silent for longest, if that is at least `most`. Rank 0 answers for a lost store.
+  // The process that somebody has declared to be gone, else the one that has been silent for longest, if that is at
+  // least `most`. Rank 0 answers for a lost store.
   [[nodiscard]] std::optional<int> silent_for(Duration most) const;
+
+  // Tells all others, who then need not find out, and cannot take those who leave because of it for the cause. Returns
+  // when they had time to hear it.
+  void declare_gone(int rank);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void count();
   void watch();
+  void leave();
 
   c10::intrusive_ptr<c10d::Store> store_;
   int rank_;
@@ -38,6 +44,7 @@ class Liveness {
   std::condition_variable stop_requested_;
   bool stop_ = false;
   Clock::time_point last_contact_ = Clock::now();  // with the store
+  std::optional<int> declared_;
   std::vector<std::int64_t> counts_;
   std::vector<Clock::time_point> last_change_;
   std::thread thread_;

@@ -16,6 +16,7 @@ std::vector<double> trained_weights(int processes, const std::vector<std::string
   Workers workers(processes, arguments);
   for (int rank = 0; rank < processes; ++rank) {
     EXPECT_EQ(workers.status(rank, seconds(60)), 0) << "rank " << rank << ": " << workers.messages(rank);
+    EXPECT_EQ(workers.messages(rank), "") << "rank " << rank;
   }
   return workers.weights();
 }
