@@ -161,8 +161,8 @@ void Fields::rule(std::function<std::string()> problem) { rules_.push_back(std::
 const Fields::Field& Fields::find(const Setting& setting) const {
   const auto found = std::ranges::find(fields_, setting.key, &Field::key);
   if (found != fields_.end()) return *found;
-  std::vector<std::string> known;
-  for (const Field& field : fields_) known.push_back(field.key);
+  std::vector<std::string> known(fields_.size());
+  std::ranges::transform(fields_, known.begin(), &Field::key);
   throw RecipeError(setting.place + ": there is no key \"" + setting.key + "\"; the nearest is \"" +
                     nearest(setting.key, known) + "\"");
 }

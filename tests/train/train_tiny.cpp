@@ -1,0 +1,43 @@
+// Trains the tiny task as `quest train` would train a real one: train_tiny FOLDER BATCH EPOCHS [MILLISECONDS_PER_PASS].
+// A program of its own, so that tests can kill it and start several at once.
+
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "tests/train/quiet_listener.h"
+#include "tests/train/tiny_task.h"
+#include "train/engine.h"
+
+int main(int count, char** words) {
+  using namespace quest;
+  const std::string folder = words[1];
+  const int milliseconds = count > 4 ? std::stoi(words[4]) : 0;
+  try {
+    at::set_num_threads(1);
+    train::Recipe recipe{.task = "tiny", .seed = 11};
+    recipe.train = {.epochs = std::stoi(words[3]),
+                    .batch_size = std::stoi(words[2]),
+                    .eval_every = 10,
+                    .checkpoint_every = 3,
+                    .log_every = 1,
+                    .monitor_every = 5};
+    recipe.optimizer.lr = 1e-3;
+    testing::TinyTask task(0.0, [&](const at::Tensor& loss) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      return loss;
+    });
+    const auto processes = train::communicator_from_environment(at::kCPU);
+    std::optional<train::RunFolder> run;
+    if (processes->rank() == 0) run.emplace(folder);
+    testing::QuietListener listener;
+    const auto ending = train::train(task, recipe, {*processes, listener, run ? &*run : nullptr});
+    std::cout << ending.status << "\n";
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}
