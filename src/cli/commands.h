@@ -15,6 +15,9 @@ void add_info_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_demo_command(CLI::App& program);
 void add_toy_command(CLI::App& program);
+void add_train_command(CLI::App& program);
+void add_eval_command(CLI::App& program);
+void add_recipes_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_paper_command(CLI::App& program);
 // Adds to the command `bench`, which must be there.

@@ -30,12 +30,15 @@ std::string braille(unsigned bits) {  // U+2800 + bits in UTF-8
 class Canvas {
  public:
   Canvas(const CurveAxes& axes, Dots dots)
-      : dots_(dots), width_(axes.columns * dots.across), height_(axes.rows * dots.down), cells_(width_ * height_) {}
+      : dots_(dots),
+        width_(axes.columns * dots.across),
+        height_(axes.rows * dots.down),
+        is_marked_(height_, std::vector<bool>(width_)) {}
 
   [[nodiscard]] int width() const { return width_; }
   [[nodiscard]] int height() const { return height_; }
 
-  void mark(int x, int y) { cells_[static_cast<std::size_t>(y * width_ + x)] = true; }
+  void mark(int x, int y) { is_marked_[y][x] = true; }
 
   [[nodiscard]] std::string row_text(int row) const {
     std::string text;
@@ -43,8 +46,7 @@ class Canvas {
       unsigned bits = 0;
       for (int y = 0; y < dots_.down; ++y) {
         for (int x = 0; x < dots_.across; ++x) {
-          const auto index = (row * dots_.down + y) * width_ + column * dots_.across + x;
-          if (cells_[static_cast<std::size_t>(index)]) bits |= kBrailleBits[y][x];
+          if (is_marked_[row * dots_.down + y][column * dots_.across + x]) bits |= kBrailleBits[y][x];
         }
       }
       if (bits == 0) {
@@ -60,7 +62,7 @@ class Canvas {
   Dots dots_;
   int width_;
   int height_;
-  std::vector<bool> cells_;
+  std::vector<std::vector<bool>> is_marked_;
 };
 
 std::vector<double> sampled(const std::function<double(double)>& value, int count) {

@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/usage_error.h"
 #include "cli/versions.h"
+#include "train/settings.h"
 
 namespace {
 
@@ -24,6 +25,9 @@ int run(CLI::App& program, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : quest::cli::kUsageExitCode;
   } catch (const quest::cli::UsageError& error) {
+    std::cerr << "quest: " << error.what() << "\n";
+    return quest::cli::kUsageExitCode;
+  } catch (const quest::train::RecipeError& error) {
     std::cerr << "quest: " << error.what() << "\n";
     return quest::cli::kUsageExitCode;
   } catch (const quest::cli::Interrupted& error) {
@@ -49,6 +53,9 @@ int main(int argc, char** argv) {
   quest::cli::add_bench_command(program);
   quest::cli::add_toy_bench_command(program);
   quest::cli::add_toy_command(program);
+  quest::cli::add_train_command(program);
+  quest::cli::add_eval_command(program);
+  quest::cli::add_recipes_command(program);
   quest::cli::add_report_command(program);
   quest::cli::add_paper_command(program);
   return run(program, argc, argv);

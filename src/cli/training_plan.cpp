@@ -44,7 +44,7 @@ std::string cost_table(const TrainingPlan& plan) {
   table.add_row({"optimiser", bytes_text(plan.memory.optimizer), ""});
   if (plan.memory.average > 0.0) table.add_row({"average of the weights", bytes_text(plan.memory.average), ""});
   table.add_row(
-      {"forward and backward", bytes_text(plan.memory.activations), "of one batch, estimated from small ones"});
+      {"forward and backward", bytes_text(plan.memory.activations), "of one batch, estimated from smaller ones"});
   table.add_row({"memory", bytes_text(plan.memory.total()), "besides the data and torch itself"});
   return table.render(TableStyle::text);
 }

@@ -15,7 +15,8 @@ namespace {
 TEST(Program, HelpNamesEveryCommand) {
   const auto outcome = run_quest("--help");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"demo", "info", "bench", "toy", "report", "paper"}) expect_contains(outcome, command);
+  for (const char* command : {"demo", "info", "bench", "toy", "train", "eval", "recipes", "report", "paper"})
+    expect_contains(outcome, command);
 }
 
 TEST(Program, VersionIsTheProjectVersion) {
