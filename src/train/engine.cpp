@@ -158,10 +158,15 @@ class Engine {
     if (!std::isnan(number[1])) state_.best = number[1];
     around_.processes.broadcast(parameters_.values(), 0);
     for (const auto& buffer : task_.model().buffers()) around_.processes.broadcast(buffer, 0);
-    for (const auto& [name, tensor] : optimizer_.state()) around_.processes.broadcast(tensor, 0);
-    if (ema_) {
-      for (const auto& [name, tensor] : ema_->state()) around_.processes.broadcast(tensor, 0);
-    }
+    share(optimizer_);
+    if (ema_) share(*ema_);
+  }
+
+  template <typename Holder>
+  void share(Holder& holder) {
+    const auto state = holder.state();
+    for (const auto& [name, tensor] : state) around_.processes.broadcast(tensor, 0);
+    holder.load_state(state);
   }
 
   // The step's own random numbers, so that a resumed run draws what the uninterrupted one drew.
