@@ -74,7 +74,8 @@ class Machine {
   template <typename Number>
   Number number() {
     Number value{};
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    const auto bytes = take(sizeof value);
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
 
@@ -162,12 +163,12 @@ class Machine {
     push({.kind = Kind::name, .text = std::move(name)});
   }
 
-  std::int64_t integer(Place place) const {
+  [[nodiscard]] std::int64_t integer(Place place) const {
     if (values_[place].kind != Kind::integer) fail("expected an integer, found another value");
     return values_[place].integer;
   }
 
-  std::vector<std::int64_t> integers(Place place) const {
+  [[nodiscard]] std::vector<std::int64_t> integers(Place place) const {
     if (values_[place].kind != Kind::tuple) fail("expected a tuple of integers, found another value");
     std::vector<std::int64_t> result;
     for (const Place item : values_[place].items) result.push_back(integer(item));

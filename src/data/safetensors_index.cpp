@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -32,9 +31,9 @@ class HeaderReader {
   bool number_unsigned(std::uint64_t value) {
     if (place_ == Place::shape) {
       if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) refuse(std::to_string(value));
-      shape_->push_back(static_cast<std::int64_t>(value));
-    } else if (place_ == Place::offsets && offsets_->size() < 2) {
-      offsets_->push_back(value);
+      shape_.push_back(static_cast<std::int64_t>(value));
+    } else if (place_ == Place::offsets && offsets_.size() < 2) {
+      offsets_.push_back(value);
     } else {
       refuse(std::to_string(value));
     }
@@ -58,9 +57,8 @@ class HeaderReader {
     } else if (place_ == Place::top) {
       place_ = name_ == kMetadataKey ? Place::metadata : Place::tensor;
       keys_.clear();
-      type_.reset();
-      shape_.reset();
-      offsets_.reset();
+      shape_.clear();
+      offsets_.clear();
     } else {
       refuse("an object");
     }
@@ -76,10 +74,8 @@ class HeaderReader {
   bool start_array(std::size_t /*elements*/) {
     if (place_ == Place::tensor && key_ == "shape") {
       place_ = Place::shape;
-      shape_.emplace();
     } else if (place_ == Place::tensor && key_ == "data_offsets") {
       place_ = Place::offsets;
-      offsets_.emplace();
     } else {
       refuse("an array");
     }
@@ -136,18 +132,18 @@ class HeaderReader {
   [[noreturn]] void refuse(const std::string& found) const { fail(expected() + ", found " + found); }
 
   [[nodiscard]] const ElementFormat& format() const {
-    const auto* const found = std::ranges::find(kElementFormats, *type_, &ElementFormat::name);
+    const auto* const found = std::ranges::find(kElementFormats, type_, &ElementFormat::name);
     if (found != kElementFormats.end()) return *found;
     std::string names;
     for (const ElementFormat& format : kElementFormats) names += (names.empty() ? "" : ", ") + std::string(format.name);
-    fail("tensor " + in_quotes(name_) + ": expected one of the types " + names + ", found " + in_quotes(*type_));
+    fail("tensor " + in_quotes(name_) + ": expected one of the types " + names + ", found " + in_quotes(type_));
   }
 
   // Sizes of 0 count as 1, so that no product of the sizes, strides among them, can be too large.
   [[nodiscard]] std::uint64_t bytes_of_shape(std::uint64_t element) const {
     auto bytes = static_cast<std::int64_t>(element);
     bool empty = false;
-    for (const std::int64_t size : *shape_) {
+    for (const std::int64_t size : shape_) {
       empty = empty || size == 0;
       if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) {
         fail("tensor " + in_quotes(name_) + ": expected a shape of less than 2^63 bytes, found a larger one");
@@ -158,11 +154,11 @@ class HeaderReader {
 
   void add_tensor() {
     const std::string tensor = "tensor " + in_quotes(name_);
-    if (!type_ || !shape_ || !offsets_ || offsets_->size() != 2) {
+    if (keys_.size() != 3 || offsets_.size() != 2) {
       fail(tensor + ": expected \"dtype\", \"shape\" and two \"data_offsets\", found only some of them");
     }
-    const std::uint64_t begin = offsets_->front();
-    const std::uint64_t end = offsets_->back();
+    const std::uint64_t begin = offsets_.front();
+    const std::uint64_t end = offsets_.back();
     const std::string range = "bytes " + std::to_string(begin) + " to " + std::to_string(end);
     if (begin > end || end > data_size_) {
       fail(tensor + ": expected offsets that rise and end within the " + std::to_string(data_size_) +
@@ -172,8 +168,7 @@ class HeaderReader {
     if (const std::uint64_t bytes = bytes_of_shape(type.bytes); bytes != end - begin) {
       fail(tensor + ": its shape and type need " + std::to_string(bytes) + " bytes, its offsets give it " + range);
     }
-    index_.entries.push_back(
-        {.name = name_, .type = type.type, .shape = std::move(*shape_), .begin = begin, .end = end});
+    index_.entries.push_back({.name = name_, .type = type.type, .shape = shape_, .begin = begin, .end = end});
   }
 
   std::uint64_t data_size_;
@@ -182,10 +177,10 @@ class HeaderReader {
   std::string name_;  // of the tensor, or kMetadataKey
   std::string key_;   // inside of it
   std::set<std::string> names_;
-  std::set<std::string> keys_;
-  std::optional<std::string> type_;
-  std::optional<std::vector<std::int64_t>> shape_;
-  std::optional<std::vector<std::uint64_t>> offsets_;
+  std::set<std::string> keys_;  // of a tensor: none but "dtype", "shape" and "data_offsets" pass
+  std::string type_;
+  std::vector<std::int64_t> shape_;
+  std::vector<std::uint64_t> offsets_;
 };
 
 // The format allows neither overlaps nor holes: every byte belongs to one tensor.

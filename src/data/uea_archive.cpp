@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 namespace quest::data {
 namespace {
@@ -77,6 +78,7 @@ double bytes_in(const std::filesystem::path& folder) {
 int run(std::vector<std::string> arguments, const std::filesystem::path& output,
         const std::function<void()>& meanwhile) {
   std::vector<char*> words;
+  words.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
   posix_spawn_file_actions_t actions{};
