@@ -1,8 +1,10 @@
 #include "cli/run_start.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/usage_error.h"
@@ -16,11 +18,9 @@ std::string now_text() {
   std::tm utc{};
   gmtime_r(&now, &utc);
   std::array<char, 32> text{};
-  const auto length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return {text.data(), length};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
 }
-
-std::string quoted(const std::string& text) { return std::string("\"").append(text).append("\""); }
 
 }  // namespace
 
@@ -35,15 +35,15 @@ std::vector<train::Setting> settings_of(const RunRequest& request) {
 
 void check_run(const RunRequest& request, const train::RunFolder& folder, const TaskRecipe& recipe) {
   if (!folder.holds_run()) return;
-  const std::string name = quoted(request.folder.string());
+  const std::string name = request.folder.string();
   if (!request.resume) {
     const auto run = train::read_run_file(folder.path());
-    throw UsageError("the folder " + name + " holds a run already (" + run.value("status", "never begun") +
+    throw UsageError("the folder \"" + name + "\" holds a run already (" + run.value("status", "never begun") +
                      "); go on with it by --resume, or choose another folder with --run");
   }
   const TaskRecipe there(find_task(recipe.recipe().task), settings_of((folder / train::kRecipeFile).string(), {}));
   if (const auto text = differences(there, recipe); !text.empty()) {
-    throw UsageError("the run in " + name + " was started with another recipe:" + text +
+    throw UsageError("the run in \"" + name + "\" was started with another recipe:" + text +
                      "\nResume it without --recipe and --set, or choose another folder with --run");
   }
 }
@@ -59,8 +59,9 @@ void describe_run(const train::RunFolder& folder, const TaskRecipe& recipe, cons
 
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline");
-  std::string line;
-  for (std::string word; std::getline(file, word, '\0');) line += (line.empty() ? "" : " ") + word;
+  std::string line{std::istreambuf_iterator<char>(file), {}};
+  std::ranges::replace(line, '\0', ' ');
+  if (!line.empty()) line.pop_back();
   return line;
 }
 

@@ -72,16 +72,15 @@ void describe_model(train::Fields& fields, ImageOptions& options) {
   fields.number("model.drop_path", options.drop_path, Range::from_to_below(0, 1), "stochastic depth, last block");
   fields.choice("model.pooling", options.pooling, {"class_token", "mean"}, "what the classifier reads");
   fields.rule([&options] {
-    return options.dim % options.heads == 0
-               ? ""
-               : "model.dim must be a multiple of model.heads; got " + std::to_string(options.dim) + " and " +
-                     std::to_string(options.heads);
+    return options.dim % options.heads == 0 ? ""
+                                            : "model.dim must be a multiple of model.heads; got " +
+                                                  std::to_string(options.dim) + " and " + std::to_string(options.heads);
   });
   fields.rule([&options] {
     return kSide % options.patch_size == 0
                ? ""
-               : "model.patch_size must divide the " + std::to_string(kSide) +
-                     " pixels of an image's side; got " + std::to_string(options.patch_size);
+               : "model.patch_size must divide the " + std::to_string(kSide) + " pixels of an image's side; got " +
+                     std::to_string(options.patch_size);
   });
 }
 
@@ -121,9 +120,8 @@ class ImageTask final : public train::Task {
   at::Tensor loss(const train::TrainBatch& batch) override {
     const Augmentation augmentation{.shift = options_.shift, .flip = options_.flip};
     const auto [images, labels] = pixel_batch(data_.train, batch.samples, augmentation, kPixelScale);
-    return functional::cross_entropy(
-        model_(images.to(device_)), labels.to(device_),
-        functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing));
+    return functional::cross_entropy(model_(images.to(device_)), labels.to(device_),
+                                     functional::CrossEntropyFuncOptions().label_smoothing(options_.label_smoothing));
   }
 
   std::vector<train::Tally> evaluate(train::Shard shard) override {
@@ -136,8 +134,9 @@ class ImageTask final : public train::Task {
       std::iota(samples.begin(), samples.end(), first);
       const auto [images, labels] = pixel_batch(data_.test, samples, {}, kPixelScale);
       const auto logits = model_(images.to(device_)).to(at::kFloat).cpu();
-      loss.sum += functional::cross_entropy(logits, labels, functional::CrossEntropyFuncOptions().reduction(torch::kSum))
-                      .item<double>();
+      loss.sum +=
+          functional::cross_entropy(logits, labels, functional::CrossEntropyFuncOptions().reduction(torch::kSum))
+              .item<double>();
       accuracy.sum += logits.argmax(1).eq(labels).sum().item<double>();
       loss.count += static_cast<double>(samples.size());
     }

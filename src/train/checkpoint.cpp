@@ -87,7 +87,9 @@ double exact_number(const std::string& text) {
 
 }  // namespace
 
-data::TensorFile weights_of(const torch::nn::Module& model) { return {.tensors = model_tensors(model), .metadata = {}}; }
+data::TensorFile weights_of(const torch::nn::Module& model) {
+  return {.tensors = model_tensors(model), .metadata = {}};
+}
 
 void save_checkpoint(const std::filesystem::path& file, const Trained& trained, const TrainState& state) {
   data::TensorFile checkpoint;

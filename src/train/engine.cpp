@@ -15,9 +15,9 @@
 #include "train/checkpoint.h"
 #include "train/clipping.h"
 #include "train/ema.h"
+#include "train/explosion_warning.h"
 #include "train/flat_parameters.h"
 #include "train/gradient_averaging.h"
-#include "train/explosion_warning.h"
 #include "train/monitor.h"
 #include "train/optimizer.h"
 #include "train/parameter_groups.h"
@@ -171,9 +171,9 @@ class Engine {
 
   // The step's own random numbers, so that a resumed run draws what the uninterrupted one drew.
   void seed_generators() const {
-    kernels::sweep::Random random(recipe_.seed, {kernels::sweep::kTrainingSamples,
-                                                 static_cast<std::uint64_t>(state_.step),
-                                                 static_cast<std::uint64_t>(around_.processes.rank())});
+    kernels::sweep::Random random(recipe_.seed,
+                                  {kernels::sweep::kTrainingSamples, static_cast<std::uint64_t>(state_.step),
+                                   static_cast<std::uint64_t>(around_.processes.rank())});
     torch::manual_seed(random.bits());
   }
 
@@ -195,8 +195,8 @@ class Engine {
     }
     averaging_.finish();
     const double mean_loss = agree(loss.item<double>() / static_cast<double>(around_.processes.size()));
-    const double lr = learning_rate(recipe_.schedule, recipe_.optimizer.lr, state_.step, total_steps(),
-                                    sampler_.steps_per_epoch());
+    const double lr =
+        learning_rate(recipe_.schedule, recipe_.optimizer.lr, state_.step, total_steps(), sampler_.steps_per_epoch());
     const double norm = clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each);
     ++state_.step;
     record(mean_loss, lr, norm);
@@ -323,6 +323,8 @@ Metrics evaluate(Task& task, const Recipe& recipe, Communicator& processes) {
   return means(task.evaluate({.index = processes.rank(), .count = processes.size()}), processes);
 }
 
-Ending train(Task& task, const Recipe& recipe, const Surroundings& around) { return Engine(task, recipe, around).run(); }
+Ending train(Task& task, const Recipe& recipe, const Surroundings& around) {
+  return Engine(task, recipe, around).run();
+}
 
 }  // namespace quest::train

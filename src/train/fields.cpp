@@ -204,7 +204,7 @@ std::string Fields::toml(bool with_help) const {
       section = name;
       text += (text.empty() ? "[" : "\n[") + section + "]\n";
     }
-    if (with_help) text += "# " + entry.help + ": " + entry.expected + "\n";
+    if (with_help) text += "# " + entry.help + " (" + entry.expected + ")\n";
     text += last_part(entry.key) + " = " + entry.value + "\n";
   }
   return text;

@@ -92,6 +92,16 @@ TEST_F(TrainingProgram, ARunIsNotOverwrittenAndResumesOnlyWithItsRecipe) {
   EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
 }
 
+TEST_F(TrainingProgram, AnInterruptedRunSaysHowToGoOn) {
+  const auto run = (folder_ / "run").string();
+  const auto outcome = run_quest("train " + tiny("--set train.epochs=100000") + " 2>&1 & child=$!; until [ -s " + run +
+                                 "/metrics.jsonl ]; do sleep 0.1; done; kill -INT $child; wait $child");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+  expect_contains(outcome, "`quest train image --resume --run " + run + "` goes on from there");
+  EXPECT_EQ(json("run/run.json")["status"], "interrupted");
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/resume.safetensors"));
+}
+
 TEST_F(TrainingProgram, ADryRunShowsThePlanAndWritesNothing) {
   const auto outcome = run_quest("train " + tiny("--dry-run"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

@@ -158,7 +158,7 @@ epochs = 10
 [model]
 heads = 3
 )");
-  EXPECT_NE(fields_.toml(true).find("# peak learning rate: a number above 0\nlr = 0.001\n"), std::string::npos);
+  EXPECT_NE(fields_.toml(true).find("# peak learning rate (a number above 0)\nlr = 0.001\n"), std::string::npos);
 }
 
 TEST_F(FieldsTest, DescribingAKeyTwiceIsAMistakeOfTheProgram) {

@@ -109,8 +109,7 @@ TEST(Processes, SeveralEndWithTheWeightsOfOneWithTheLargerBatch) {
   ASSERT_EQ(status_of(start(one.path(), {"16", "10"})), 0);
   for (const int count : {2, 4}) {
     TemporaryFolder several;
-    for (const pid_t process :
-         start_together(count, some_port(), several.path(), {std::to_string(16 / count), "10"})) {
+    for (const pid_t process : start_together(count, some_port(), several.path(), {std::to_string(16 / count), "10"})) {
       EXPECT_EQ(status_of(process), 0);
     }
     EXPECT_LT(largest_difference(one.path(), several.path()), 1e-6) << count;

@@ -53,9 +53,9 @@ class TinyTask final : public train::Task {
   std::vector<train::Tally> evaluate(train::Shard shard) override {
     const std::int64_t first = train_size() * shard.index / shard.count;
     const std::int64_t count = train_size() * (shard.index + 1) / shard.count - first;
-    const auto loss = torch::nn::functional::cross_entropy(
-        model_(inputs_.narrow(0, first, count)), labels_.narrow(0, first, count),
-        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+    const auto loss =
+        torch::nn::functional::cross_entropy(model_(inputs_.narrow(0, first, count)), labels_.narrow(0, first, count),
+                                             torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
     return {{.name = "loss", .sum = loss.item<double>(), .count = static_cast<double>(count)}};
   }
 
