@@ -78,7 +78,7 @@ at::Tensor summarize(const nn::AttentionProbe& probe) {
           stats.max_logit.index({at.batch, at.head, at.query}),
           stats.q_norm.index({at.batch, at.head, at.query}),
           stats.k_norm.index({at.batch, at.key_head, at.key}),
-          stats.entropy.sum({0, 2}) / seeing.sum(0).clamp_min(1),
+          stats.entropy.sum(at::IntArrayRef{0, 2}) / seeing.sum(0).clamp_min(1),
           (stats.key_mass.amax(-1) / seeing.clamp_min(1)).mean(0),
       },
       1);
