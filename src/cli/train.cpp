@@ -78,9 +78,11 @@ void tell_ending(const train::Ending& ending, const std::filesystem::path& folde
                       " --resume --run " + folder.string() + "` goes on from there");
   }
   if (ending.status.starts_with("crashed")) {
+    const auto weights = folder / train::kLastWeights;
     throw std::runtime_error("the training " + ending.status + "; what led to it is in " +
-                             (folder / train::kCrashFile).string() + ", the last good weights in " +
-                             (folder / train::kLastWeights).string());
+                             (folder / train::kCrashFile).string() +
+                             (std::filesystem::exists(weights) ? ", the last good weights in " + weights.string()
+                                                               : ", and no weights had been saved yet"));
   }
   std::cout << "Weights, metrics and statistics: " << folder.string() << "\n";
 }

@@ -49,8 +49,8 @@ std::string TrainingView::label(const train::StepReport& report) const {
 void TrainingView::on_step(const train::StepReport& report) {
   const auto total = static_cast<double>(report.total_steps);
   const double done = static_cast<double>(report.step) / total;
-  if (step_ == 0) progress_.start_at(done);  // a resumed training begins anywhere
-  step_ = report.step;
+  if (!has_begun_) progress_.start_at(done);  // a resumed training begins anywhere
+  has_begun_ = true;
   progress_.update(done, label(report));
 }
 
@@ -73,8 +73,7 @@ void TrainingView::on_message(const std::string& message) {
 
 void TrainingView::on_end(const std::string& status) {
   progress_.clear();
-  results_ << status << " after step " << step_ << ", in " << duration_text(options_.clock() - start_) << "\n"
-           << std::flush;
+  results_ << status << " in " << duration_text(options_.clock() - start_) << "\n" << std::flush;
 }
 
 }  // namespace quest::cli

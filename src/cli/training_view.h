@@ -37,7 +37,7 @@ class TrainingView : public train::TrainingListener {
   Options options_;
   double start_;
   Progress progress_;
-  std::int64_t step_ = 0;
+  bool has_begun_ = false;
 };
 
 // "132 GFLOP/s (41 % of the peak)"; empty for an unknown rate.

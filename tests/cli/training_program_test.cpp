@@ -54,8 +54,7 @@ TEST_F(TrainingProgram, TrainsIntoAFolderThatEvalReads) {
   std::filesystem::create_directories(folder_);
   const auto trained = run_quest("train " + tiny("--json " + (folder_ / "train.json").string()));
   EXPECT_EQ(trained.exit_code, 0) << trained.output;
-  for (const char* text : {"epoch 2.0, step 8: accuracy", "finished after step 8", "run"})
-    expect_contains(trained, text);
+  for (const char* text : {"epoch 2.0, step 8: accuracy", "finished in ", "run"}) expect_contains(trained, text);
   EXPECT_EQ(trained.output.find('\033'), std::string::npos) << "a pipe must not receive colours";
 
   const auto run = json("run/run.json");
@@ -100,6 +99,16 @@ TEST_F(TrainingProgram, AnInterruptedRunSaysHowToGoOn) {
   expect_contains(outcome, "`quest train image --resume --run " + run + "` goes on from there");
   EXPECT_EQ(json("run/run.json")["status"], "interrupted");
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/resume.safetensors"));
+}
+
+TEST_F(TrainingProgram, ADivergedRunIsNamedAndKeepsItsLastSteps) {
+  const auto outcome =
+      run_quest("train " + tiny("--set optimizer.name=sgd --set optimizer.lr=1e30 --set optimizer.clip_norm=0"));
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  expect_contains(outcome, "the training crashed at iteration ");
+  expect_contains(outcome, (folder_ / "run/crash.json").string());
+  expect_contains(outcome, "no weights had been saved yet");
+  EXPECT_FALSE(json("run/crash.json")["steps"].empty());
 }
 
 TEST_F(TrainingProgram, ADryRunShowsThePlanAndWritesNothing) {

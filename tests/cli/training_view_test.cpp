@@ -45,7 +45,7 @@ TEST_F(TrainingViewTest, PipedItWritesPlainLinesNowAndThen) {
   shown.on_end("finished");
   EXPECT_EQ(results_.str(),
             "epoch 1.0, step 21: accuracy 0.8765, loss 0.5 (best)\nepoch 2.0, step 22: accuracy 0.8\n"
-            "finished after step 27, in 20 s\n");
+            "finished in 20 s\n");
   EXPECT_TRUE(status_.str().ends_with("layer 3 head 5: max logit doubled in 200 steps\n"));
   EXPECT_EQ(status_.str().find('\033'), std::string::npos);
 }
