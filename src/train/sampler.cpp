@@ -5,15 +5,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/sequence.h"
 #include "kernels/sweep/random.h"
 
 namespace quest::train {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
 Sampler::Sampler(const Sizes& sizes, std::uint64_t seed) : sizes_(sizes), seed_(seed) {
   if (sizes.samples < sizes.processes) {
     throw std::invalid_argument("the training set has " + std::to_string(sizes.samples) + " samples for " +
@@ -43,7 +38,7 @@ std::vector<Sampler::Pass> Sampler::passes(std::int64_t step, std::int64_t rank)
   const std::int64_t count = std::min(step_samples(), sizes_.samples - begin);
   const std::int64_t own_begin = begin + count * rank / sizes_.processes;
   const std::int64_t own_end = begin + count * (rank + 1) / sizes_.processes;
-  const std::int64_t pass_count = ceil_div(own_end - own_begin, sizes_.batch);
+  const std::int64_t pass_count = kernels::ceil_div(own_end - own_begin, sizes_.batch);
   std::vector<Pass> result;
   for (std::int64_t pass = 0; pass < pass_count; ++pass) {
     const std::int64_t first = own_begin + (own_end - own_begin) * pass / pass_count;
