@@ -9,19 +9,23 @@ namespace {
 std::atomic<bool> requested = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+void handle_signals(void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, handler);
+}
+
 void on_signal(int) {
   requested = true;
-  std::signal(SIGINT, SIG_DFL);
+  handle_signals(SIG_DFL);
 }
 
 }  // namespace
 
 InterruptRequest::InterruptRequest() {
   requested = false;
-  std::signal(SIGINT, on_signal);
+  handle_signals(on_signal);
 }
 
-InterruptRequest::~InterruptRequest() { std::signal(SIGINT, SIG_DFL); }
+InterruptRequest::~InterruptRequest() { handle_signals(SIG_DFL); }
 
 bool InterruptRequest::made() { return requested; }
 

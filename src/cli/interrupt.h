@@ -1,6 +1,7 @@
 #pragma once
 
-// Ctrl-C, for commands that can put their work down: the first one asks, the second one ends the program at once.
+// Ctrl-C, and the signal by which launchers and schedulers end a program, for commands that can put their work down:
+// the first one asks, the second one ends the program at once.
 
 #include <stdexcept>
 

@@ -1,8 +1,6 @@
 #include "cli/run_start.h"
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -11,19 +9,6 @@
 #include "data/atomic_file.h"
 
 namespace quest::cli {
-namespace {
-
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
-
-}  // namespace
-
 std::vector<train::Setting> settings_of(const RunRequest& request) {
   if (!request.recipe.empty()) return settings_of(request.recipe, request.assignments);
   const auto stored = request.folder / train::kRecipeFile;
@@ -53,7 +38,7 @@ void describe_run(const train::RunFolder& folder, const TaskRecipe& recipe, cons
   nlohmann::ordered_json run = {{"task", recipe.recipe().task}, {"seed", recipe.recipe().seed}};
   run.update(facts);
   run["command"] = command_line();
-  run["started"] = now_text();
+  run["started"] = train::utc_now();
   folder.update(run);
 }
 

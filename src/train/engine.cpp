@@ -140,7 +140,7 @@ class Engine {
     if (!writes()) return;
     log_.emplace(*around_.folder, state_.step);
     for (const auto& record : log_->recent_layers()) (void)explosions_.add(record);
-    around_.folder->update({{"status", "running"}});
+    around_.folder->update({{"status", "running"}, {"ended", nullptr}});
     if (state_.step > 0) around_.listener.on_message("going on after step " + std::to_string(state_.step));
   }
 
@@ -289,7 +289,7 @@ class Engine {
 
   Ending end(std::string status) {
     if (writes()) {
-      around_.folder->update({{"status", status}});
+      around_.folder->update({{"status", status}, {"ended", utc_now()}});
       around_.listener.on_end(status);
     }
     around_.processes.barrier();

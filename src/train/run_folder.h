@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 namespace quest::train {
 
@@ -18,6 +19,9 @@ inline constexpr const char* kCheckpointFolder = "checkpoints";
 inline constexpr const char* kLastWeights = "checkpoints/last.safetensors";
 inline constexpr const char* kBestWeights = "checkpoints/best.safetensors";
 inline constexpr const char* kResumeCheckpoint = "checkpoints/resume.safetensors";
+
+// "2026-01-31T23:59:59Z"
+[[nodiscard]] std::string utc_now();
 
 // What run.json says, for whoever only looks. Throws std::runtime_error that names the file and what to do.
 [[nodiscard]] nlohmann::ordered_json read_run_file(const std::filesystem::path& folder);

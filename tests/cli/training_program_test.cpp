@@ -62,6 +62,7 @@ TEST_F(TrainingProgram, TrainsIntoAFolderThatEvalReads) {
   EXPECT_EQ(run["task"], "image");
   EXPECT_EQ(run["recipe"], "fashion-mnist-tiny");
   EXPECT_EQ(run["world_size"], 1);
+  EXPECT_GE(run["ended"].get<std::string>(), run["started"].get<std::string>());
   EXPECT_NE(run["command"].get<std::string>().find("--set model.dim=8"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run/recipe.toml"));
 
@@ -93,12 +94,16 @@ TEST_F(TrainingProgram, ARunIsNotOverwrittenAndResumesOnlyWithItsRecipe) {
 
 TEST_F(TrainingProgram, AnInterruptedRunSaysHowToGoOn) {
   const auto run = (folder_ / "run").string();
-  const auto outcome = run_quest("train " + tiny("--set train.epochs=100000") + " 2>&1 & child=$!; until [ -s " + run +
-                                 "/metrics.jsonl ]; do sleep 0.1; done; kill -INT $child; wait $child");
-  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
-  expect_contains(outcome, "`quest train image --resume --run " + run + "` goes on from there");
-  EXPECT_EQ(json("run/run.json")["status"], "interrupted");
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/resume.safetensors"));
+  const auto interrupt = [&](const std::string& arguments, const std::string& signal) {
+    const auto outcome = run_quest("train " + arguments + " 2>&1 & child=$!; until grep -qs running " + run +
+                                   "/run.json; do sleep 0.1; done; kill -" + signal + " $child; wait $child");
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+    expect_contains(outcome, "`quest train image --resume --run " + run + "` goes on from there");
+    EXPECT_EQ(json("run/run.json")["status"], "interrupted");
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/resume.safetensors"));
+  };
+  interrupt(tiny("--set train.epochs=100000"), "INT");
+  interrupt("image --threads 1 --resume --run " + run, "TERM");
 }
 
 TEST_F(TrainingProgram, ADivergedRunIsNamedAndKeepsItsLastSteps) {
