@@ -21,29 +21,71 @@ constexpr std::size_t kMostColumns = 40;
 constexpr std::size_t kFewestColumns = 12;
 constexpr double kFarApart = 20.0;  // values whose ratio is larger get logarithmic colours
 
+using HeadValue = double (*)(const LayerRecord& record, std::size_t head);
+
+template <train::HeadFigure figure>
+double value_of(const LayerRecord& record, std::size_t head) {
+  return (record.*figure)[head];
+}
+
+template <std::vector<train::NormQuantiles> LayerRecord::* norms, std::size_t quantile>
+double quantile_of(const LayerRecord& record, std::size_t head) {
+  return (record.*norms)[head][quantile];
+}
+
+// One map per run; `part` tells apart those that a figure has of the same run.
+struct View {
+  const char* part;
+  HeadValue value;
+};
+
 struct Quantity {
   const char* id;
   const char* name;
   const char* title;
   const char* caption;
-  train::HeadFigure figure;
+  std::vector<View> views;
 };
 
-constexpr std::array<Quantity, 4> kQuantities = {{
-    {"max-logit", "max logit", "Largest logit",
+constexpr std::size_t kMedian = 2;
+constexpr std::size_t kUpper = 4;
+static_assert(train::kNormQuantiles[kMedian] == 0.5 && train::kNormQuantiles[kUpper] == 0.95);
+
+template <std::vector<train::NormQuantiles> LayerRecord::* norms>
+std::vector<View> quantile_views() {
+  return {{"median", quantile_of<norms, kMedian>}, {"95 % quantile", quantile_of<norms, kUpper>}};
+}
+
+const std::array<Quantity, 6> kQuantities = {{
+    {"max-logit",
+     "max logit",
+     "Largest logit",
      "The largest logit of the watched batch. A head that grows without end is how a training with attention diverges: "
      "its softmax becomes one-hot and its gradients vanish or explode.",
-     &LayerRecord::max_logit},
-    {"key-norm", "key norm", "Norm of the key behind the largest logit",
+     {{"", value_of<&LayerRecord::max_logit>}}},
+    {"key-norm",
+     "key norm",
+     "Norm of the key behind the largest logit",
      "Where a logit grows with its key's norm, that key draws attention from every query. Keys that are normalised "
      "have "
      "a norm without effect.",
-     &LayerRecord::key_norm},
-    {"entropy", "entropy", "Entropy of attention",
+     {{"", value_of<&LayerRecord::key_norm>}}},
+    {"key-norms", "key norm", "Norms of all keys",
+     "Of every key of the watched batch, before any normalisation. The five quantiles are in stats.jsonl.",
+     quantile_views<&LayerRecord::key_norms>()},
+    {"query-norms", "query norm", "Norms of all queries",
+     "With normalised keys, no logit exceeds the norm of its query: it sets how sharp attention can be.",
+     quantile_views<&LayerRecord::query_norms>()},
+    {"entropy",
+     "entropy",
+     "Entropy of attention",
      "Mean over the queries, in nats: 0 looks at one key, the logarithm of the number of keys looks at all alike.",
-     &LayerRecord::entropy},
-    {"sink", "sink score", "Sink score",
-     "The largest share of a sequence's attention that one key receives, averaged over the batch.", &LayerRecord::sink},
+     {{"", value_of<&LayerRecord::entropy>}}},
+    {"sink",
+     "sink score",
+     "Sink score",
+     "The largest share of a sequence's attention that one key receives, averaged over the batch.",
+     {{"", value_of<&LayerRecord::sink>}}},
 }};
 
 std::vector<std::string> parts_of(const std::string& dotted) {
@@ -64,14 +106,14 @@ struct HeadLine {
 };
 
 // In the order in which the run names its layers, which is that of the model.
-std::vector<HeadLine> heads_of(const TrainingRun& run, train::HeadFigure figure) {
+std::vector<HeadLine> heads_of(const TrainingRun& run, HeadValue value) {
   std::vector<HeadLine> lines;
   std::map<std::pair<std::string, std::size_t>, std::size_t> place;
   for (const LayerRecord& record : run.layers) {
     for (std::size_t head = 0; head < record.heads(); ++head) {
       const auto [found, is_new] = place.try_emplace({record.layer, head}, lines.size());
       if (is_new) lines.push_back({record.layer, head, {}});
-      lines[found->second].values.push_back({record.step, (record.*figure)[head]});
+      lines[found->second].values.push_back({record.step, value(record, head)});
     }
   }
   return lines;
@@ -83,9 +125,9 @@ StepAxis axis_of(std::span<const HeadLine> lines) {
   return {steps, std::clamp(kMostCells / lines.size(), kFewestColumns, kMostColumns)};
 }
 
-TimeMap map_of(const NamedRun& run, const Quantity& quantity, std::span<const HeadLine> lines) {
+TimeMap map_of(const std::string& title, const Quantity& quantity, std::span<const HeadLine> lines) {
   const StepAxis axis = axis_of(lines);
-  TimeMap map{.title = run.name,
+  TimeMap map{.title = title,
               .value_name = quantity.name,
               .group_title = "layer",
               .row_title = "head",
@@ -124,7 +166,7 @@ void color(std::span<TimeMap> maps) {
   }
 }
 
-void add_rows(Table& table, const NamedRun& run, std::span<const HeadLine> lines) {
+void add_rows(Table& table, const std::string& title, std::span<const HeadLine> lines) {
   const auto cell = [](double value) { return std::isfinite(value) ? Cell(compact(value), value) : Cell("–"); };
   for (const HeadLine& line : lines) {
     const auto& values = line.values;
@@ -132,7 +174,7 @@ void add_rows(Table& table, const NamedRun& run, std::span<const HeadLine> lines
         values, {}, [](const StepValue& value) { return std::isnan(value.value) ? -kInfinity : value.value; });
     table.rows.push_back({line.layer,
                           {std::to_string(line.head), static_cast<double>(line.head)},
-                          run.name,
+                          title,
                           cell(values.front().value),
                           cell(values.back().value),
                           cell(largest->value),
@@ -145,10 +187,13 @@ Figure figure_of(const Quantity& quantity, std::span<const NamedRun> runs) {
   figure.values = {figure.title, {"layer", "head", "run", "first", "last", "largest", "at step"}, {}};
   std::vector<TimeMap> maps;
   for (const NamedRun& run : runs) {
-    const auto lines = heads_of(*run.run, quantity.figure);
-    if (lines.empty()) continue;
-    maps.push_back(map_of(run, quantity, lines));
-    add_rows(figure.values, run, lines);
+    for (const auto& [part, value] : quantity.views) {
+      const auto lines = heads_of(*run.run, value);
+      if (lines.empty()) continue;
+      const std::string title = run.name + (*part == '\0' ? "" : ", ") + part;
+      maps.push_back(map_of(title, quantity, lines));
+      add_rows(figure.values, title, lines);
+    }
   }
   color(maps);
   for (const TimeMap& map : maps) figure.panels.push_back(time_map(map));

@@ -37,7 +37,7 @@ class PlotFrame {
 };
 
 // Room for the labels of the y axis, of the x axis, and of the title.
-inline constexpr Range kPlotX = {46.0, kPanelWidth - 10.0};
+inline constexpr Range kPlotX = {60.0, kPanelWidth - 10.0};
 inline constexpr Range kPlotY = {176.0, 30.0};
 
 }  // namespace quest::report

@@ -39,6 +39,13 @@ Cell metric_cell(const TrainingRun& run, const std::string& name) {
   return found == metrics.end() ? Cell("–") : number_cell(found->second);
 }
 
+// Logged, or remembered for the story of a crash.
+train::StepReport last_step(const TrainingRun& run) {
+  if (!run.steps.empty()) return run.steps.back();
+  const auto& crash = run.crash;
+  return crash && !crash->steps.empty() ? crash->steps.back() : train::StepReport{};
+}
+
 Cell throughput_cell(const TrainingRun& run) {
   std::vector<double> values;
   values.reserve(run.steps.size());
@@ -58,9 +65,9 @@ std::string results_table(std::span<const NamedRun> runs) {
   }
   for (const NamedRun& named : runs) {
     const TrainingRun& run = *named.run;
-    std::vector<Cell> row = {named.name, count_cell(run.steps.back().step)};
+    std::vector<Cell> row = {named.name, count_cell(last_step(run).step)};
     for (const std::string& name : names) row.push_back(metric_cell(run, name));
-    row.push_back(number_cell(run.steps.back().loss));
+    row.push_back(number_cell(last_step(run).loss));
     row.push_back(throughput_cell(run));
     row.push_back(count_cell(static_cast<std::int64_t>(run.warnings.size())));
     row.emplace_back(run.told("status"));
@@ -115,7 +122,7 @@ std::string lead(std::span<const NamedRun> runs) {
   for (const NamedRun& named : runs) {
     const TrainingRun& run = *named.run;
     std::string text = named.name + ": " + run.told("status");
-    text += ", " + grouped(run.steps.back().step) + " steps";
+    text += ", " + grouped(last_step(run).step) + " steps";
     if (!run.evaluations.empty()) {
       for (const auto& [name, value] : run.evaluations.back().metrics) text += ", " + name + " " + compact(value);
     }
@@ -151,7 +158,7 @@ void check(std::span<const TrainingRun> runs) {
                              " training runs on a page, which has as many colours, got " + std::to_string(runs.size()));
   }
   for (const TrainingRun& run : runs) {
-    if (run.steps.empty()) {
+    if (run.steps.empty() && !run.crash) {
       throw std::runtime_error("\"" + (run.path / train::kMetricsFile).string() +
                                "\" was expected to hold logged steps and holds none; let the run go on first");
     }

@@ -10,12 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-using QuantileFigure = std::vector<NormQuantiles> LayerRecord::*;
-constexpr std::array<std::pair<const char*, QuantileFigure>, 2> kQuantileFigures = {{
-    {"query_norms", &LayerRecord::query_norms},
-    {"key_norms", &LayerRecord::key_norms},
-}};
-
 template <class Values>
 Json short_numbers(const Values& values) {
   Json array = Json::array();
@@ -34,7 +28,7 @@ void check_heads(const char* name, std::size_t heads, const LayerRecord& record)
 Json to_json(const LayerRecord& record) {
   Json line = {{"step", record.step}, {"layer", record.layer}};
   for (const auto& [name, figure] : kHeadFigures) line[name] = short_numbers(record.*figure);
-  for (const auto& [name, figure] : kQuantileFigures) {
+  for (const auto& [name, figure] : kNormFigures) {
     Json& heads = line[name] = Json::array();
     for (const NormQuantiles& quantiles : record.*figure) heads.push_back(short_numbers(quantiles));
   }
@@ -47,7 +41,7 @@ LayerRecord layer_record_from_json(const nlohmann::ordered_json& line) {
     for (const auto& value : line.at(name)) (record.*figure).push_back(number_or_nan(value));
     check_heads(name, (record.*figure).size(), record);
   }
-  for (const auto& [name, figure] : kQuantileFigures) {
+  for (const auto& [name, figure] : kNormFigures) {
     for (const auto& head : line.at(name)) {
       NormQuantiles& quantiles = (record.*figure).emplace_back();
       for (std::size_t i = 0; i < quantiles.size(); ++i) quantiles.at(i) = number_or_nan(head.at(i));

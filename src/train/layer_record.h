@@ -41,6 +41,13 @@ inline constexpr std::array<std::pair<const char*, HeadFigure>, 5> kHeadFigures 
     {"sink", &LayerRecord::sink},
 }};
 
+// Those that are quantiles per head.
+using NormFigure = std::vector<NormQuantiles> LayerRecord::*;
+inline constexpr std::array<std::pair<const char*, NormFigure>, 2> kNormFigures = {{
+    {"query_norms", &LayerRecord::query_norms},
+    {"key_norms", &LayerRecord::key_norms},
+}};
+
 [[nodiscard]] nlohmann::ordered_json to_json(const LayerRecord& record);
 // Throws nlohmann's exceptions, or std::invalid_argument when figures have different numbers of heads.
 [[nodiscard]] LayerRecord layer_record_from_json(const nlohmann::ordered_json& line);

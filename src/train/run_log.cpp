@@ -1,6 +1,7 @@
 #include "train/run_log.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "data/atomic_file.h"
@@ -85,6 +86,14 @@ void RunLog::add_layer(const LayerRecord& record) {
     const std::string tag = std::string(name) + "/" + record.layer;
     events_.add_scalar("attention_" + tag, std::ranges::max(record.*figure), record.step);
     events_.add_histogram("attention_heads_" + tag, record.*figure, record.step);
+  }
+  for (const auto& [name, norms] : kNormFigures) {
+    for (std::size_t i = 0; i < kNormQuantiles.size(); ++i) {
+      const auto largest = std::ranges::max(record.*norms, {}, [i](const auto& quantiles) { return quantiles[i]; });
+      const auto percent = std::lround(100.0 * kNormQuantiles[i]);
+      events_.add_scalar("attention_" + std::string(name) + "_" + std::to_string(percent) + "/" + record.layer,
+                         largest[i], record.step);
+    }
   }
 }
 

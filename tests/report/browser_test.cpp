@@ -191,9 +191,9 @@ TEST_F(Browser, APageOfTrainingsWorksWideAndNarrow) {
     EXPECT_EQ(found["page_width"], width) << "the page scrolls sideways";
     EXPECT_EQ(found["errors"], nlohmann::json::array());
     EXPECT_EQ(found["requests"], nlohmann::json::array());
-    EXPECT_EQ(found["figures"], 4 + 2 + 3 + 4 * 2);
+    EXPECT_EQ(found["figures"], 4 + 2 + 3 + (4 + 2 * 2) * 2);
     EXPECT_EQ(found["unlabelled"], 0);
-    EXPECT_EQ(found["downloads"], nlohmann::json(std::vector<std::string>(7, "svg")));
+    EXPECT_EQ(found["downloads"], nlohmann::json(std::vector<std::string>(9, "svg")));
     EXPECT_TRUE(found["hover"].get<std::string>().starts_with("step 10\nquest: ")) << found["hover"];
     EXPECT_EQ(found["sorts"][0][0], "descending");
     EXPECT_EQ(found["sorts"][0][1], nlohmann::json({600, 590}));

@@ -101,7 +101,7 @@ LineChart chart_of(std::vector<std::optional<Quartiles>> points) {
 
 TEST(LineChart, LinesStayInsideTheFrame) {
   const auto panel = line_chart(chart_of({Quartiles{0, 0, 0}, Quartiles{5, 5, 5}, Quartiles{10, 10, 10}}));
-  expect_contains(panel.drawing, "d=\"M46 176L178 103L310 30\"");
+  expect_contains(panel.drawing, "d=\"M60 176L185 103L310 30\"");
   expect_contains(panel.drawing, "aria-label=\"epoch 2&#10;keys: 5\"");
   EXPECT_EQ(count(panel.drawing, "class=\"mark"), 3);
 }
@@ -125,7 +125,7 @@ TEST(LineChart, PointsLieAtTheirSteps) {
   auto chart = chart_of({Quartiles{1, 2, 3}, Quartiles{4, 4, 4}, Quartiles{5, 5, 5}});
   chart.steps = {100, 200, 400};
   const auto panel = line_chart(chart);
-  expect_contains(panel.drawing, "d=\"M46 146.8L134 117.6L310 103\"");
+  expect_contains(panel.drawing, "d=\"M60 146.8L143.33 117.6L310 103\"");
   expect_contains(panel.drawing, "aria-label=\"epoch 100&#10;keys: 2 (1 to 3)\"");
   expect_contains(panel.drawing, "aria-label=\"epoch 400&#10;keys: 5\"");
 }
@@ -137,7 +137,7 @@ TEST(LineChart, FarValuesGetALogarithmicAxis) {
   chart.series[0].points.emplace_back(Quartiles{1e4, 1e4, 1e4});
   fit_y(chart);
   EXPECT_EQ(chart.y_spacing, Spacing::logarithmic);
-  expect_contains(line_chart(chart).drawing, "d=\"M46 172.63L178 103.15L310 33.37\"");
+  expect_contains(line_chart(chart).drawing, "d=\"M60 172.63L185 103.15L310 33.37\"");
   chart = chart_of({Quartiles{-3, -2, -1}, Quartiles{1, 2, 3}});
   fit_y(chart);
   EXPECT_EQ(chart.y.from, -4.0);
@@ -166,8 +166,8 @@ TEST(TimeMap, HasACellPerRowAndStep) {
 TEST(Histogram, BarsStandOnTheAxis) {
   const auto panel =
       histogram({.title = "standard", .x_title = "accuracy", .y_title = "trainings", .counts = {0, 10, 5}, .most = 10});
-  expect_contains(panel.drawing, "y=\"30\" width=\"87\" height=\"146\" class=\"bar\"");
-  expect_contains(panel.drawing, "y=\"103\" width=\"87\" height=\"73\" class=\"bar\"");
+  expect_contains(panel.drawing, "y=\"30\" width=\"82.33\" height=\"146\" class=\"bar\"");
+  expect_contains(panel.drawing, "y=\"103\" width=\"82.33\" height=\"73\" class=\"bar\"");
   EXPECT_EQ(panel.summary, "15 trainings; the fullest bin is 33.33 to 66.67 % with 10.");
 }
 

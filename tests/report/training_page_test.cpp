@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 
@@ -86,10 +87,11 @@ TEST(TrainingPage, ShowsCurvesAndMaps) {
   const TemporaryFolder folder;
   write_synthetic_training(folder.path() / "quest");
   const auto report = report_of({folder.path() / "quest"});
-  EXPECT_EQ(ids_of(report),
-            (std::vector<std::string>{"training", "evaluation", "max-logit", "key-norm", "entropy", "sink"}));
+  EXPECT_EQ(ids_of(report), (std::vector<std::string>{"training", "evaluation", "max-logit", "key-norm", "key-norms",
+                                                      "query-norms", "entropy", "sink"}));
   EXPECT_EQ(report.figures[0].panels.size(), 4U);
   EXPECT_EQ(report.figures[1].panels.size(), 2U);
+  EXPECT_EQ(report.figures[4].panels.size(), 2U) << "median and upper quantile";
   const auto page = page_html(report.page);
   expect_contains(page, "quest: finished, 600 steps, accuracy 0.8908, loss 0.3498.");
   expect_contains(page, "name = &quot;&lt;b&gt;&quot; # bold");
@@ -109,6 +111,16 @@ TEST(TrainingPage, TellsWhoseLogitGrewFirst) {
   ASSERT_EQ(ids_of(report)[2], "crash");
   EXPECT_EQ(report.figures[2].panels.size(), 3U);
   EXPECT_EQ(report.figures[2].legend.front().name, "blocks.1.attn head 2");
+}
+
+TEST(TrainingPage, TellsOfACrashBeforeAnythingWasLogged) {
+  const TemporaryFolder folder;
+  write_synthetic_training(folder.path() / "standard", {.steps = 3, .crashes = true});
+  const auto report = report_of({folder.path() / "standard"});
+  const auto page = page_html(report.page);
+  expect_contains(page, "standard: crashed at iteration 3, 3 steps");
+  expect_contains(page, "Crashed at iteration 3: loss is nan.");
+  EXPECT_EQ(std::ranges::count(ids_of(report), "crash"), 1);
 }
 
 TEST(TrainingPage, ComparesRuns) {

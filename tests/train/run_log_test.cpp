@@ -170,7 +170,8 @@ TEST(RunLog, TellsTensorBoard) {
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) events += text_of(entry.path());
   }
   for (const char* tag : {"train/loss", "train/lr", "train/grad_norm", "train/samples_per_second", "eval/accuracy",
-                          "attention_max_logit/blocks.1.attn", "attention_heads_entropy/blocks.0.attn"}) {
+                          "attention_max_logit/blocks.1.attn", "attention_heads_entropy/blocks.0.attn",
+                          "attention_key_norms_95/blocks.0.attn"}) {
     EXPECT_NE(events.find(tag), std::string::npos) << tag;
   }
 }
