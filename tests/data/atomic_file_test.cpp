@@ -33,13 +33,13 @@ class AtomicFile : public testing::ScratchFolder {
 TEST_F(AtomicFile, WritesAndReplaces) {
   const auto path = in_folder("a");
   write_atomically(path, "first");
-  EXPECT_EQ(content_of(path), "first");
+  EXPECT_EQ(testing::text_of(path), "first");
   write_atomically(path, [](const ByteSink& sink) {
     sink(std::as_bytes(std::span(std::string_view("sec"))));
     sink({});
     sink(std::as_bytes(std::span(std::string_view("ond"))));
   });
-  EXPECT_EQ(content_of(path), "second");
+  EXPECT_EQ(testing::text_of(path), "second");
   EXPECT_TRUE(only_holds("a"));
 }
 
@@ -47,7 +47,7 @@ TEST_F(AtomicFile, ReplacesTheRestOfAKilledWriter) {
   const auto path = file_with("a", "old");
   static_cast<void>(file_with("a.tmp", "a half that is longer than what follows"));
   write_atomically(path, "new");
-  EXPECT_EQ(content_of(path), "new");
+  EXPECT_EQ(testing::text_of(path), "new");
   EXPECT_TRUE(only_holds("a"));
 }
 
@@ -59,7 +59,7 @@ TEST_F(AtomicFile, KeepsTheOldFileWhenTheWriterThrows) {
                                   throw std::logic_error("no");
                                 }),
                std::logic_error);
-  EXPECT_EQ(content_of(path), "old");
+  EXPECT_EQ(testing::text_of(path), "old");
   EXPECT_TRUE(only_holds("a"));
 }
 
@@ -77,7 +77,7 @@ TEST_F(AtomicFile, KeepsTheOldFileWhenThereIsNoRoom) {
   EXPECT_TRUE(has(message, path.string()));
   EXPECT_TRUE(has(message, "File too large"));
   EXPECT_TRUE(has(message, "unchanged"));
-  EXPECT_EQ(content_of(path), "old");
+  EXPECT_EQ(testing::text_of(path), "old");
   EXPECT_TRUE(only_holds("a"));
 }
 
@@ -102,7 +102,7 @@ TEST_F(AtomicFile, SurvivesKillsAtAnyMoment) {
     usleep(static_cast<useconds_t>(2000 + 331 * kill_after));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    const std::string content = content_of(path);
+    const std::string content = testing::text_of(path);
     ASSERT_EQ(content, std::string(100'000, content[0]));
   }
 }

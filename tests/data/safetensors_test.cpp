@@ -62,7 +62,7 @@ TEST_F(Safetensors, KeepsTheOrderOfTensorsOfOneType) {
 
 TEST_F(Safetensors, RefusesAnyCutAndNamesTheFile) {
   save_safetensors(in_folder("a"), {.tensors = {{"x", torch::ones({3, 3})}, {"y", torch::ones(2)}}});
-  const std::string content = content_of(in_folder("a"));
+  const std::string content = testing::text_of(in_folder("a"));
   for (std::size_t length = 0; length < content.size(); ++length) {
     const auto path = file_with("cut", content.substr(0, length));
     EXPECT_TRUE(has(message_of([&] { static_cast<void>(load_safetensors(path)); }), path.string() + "\": "));
@@ -71,7 +71,7 @@ TEST_F(Safetensors, RefusesAnyCutAndNamesTheFile) {
 
 TEST_F(Safetensors, RefusesBoolsThatAreNeither) {
   save_safetensors(in_folder("a"), {.tensors = {{"x", torch::ones(3, at::kBool)}}});
-  std::string content = content_of(in_folder("a"));
+  std::string content = testing::text_of(in_folder("a"));
   content.back() = 2;
   const auto path = file_with("b", content);
   EXPECT_TRUE(has(message_of([&] { static_cast<void>(load_safetensors(path)); }), "expected bytes 0 and 1"));

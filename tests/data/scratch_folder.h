@@ -3,40 +3,26 @@
 // A folder for the files of one test, empty at its start and gone after it.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tests/testing/temporary_folder.h"
 
 namespace quest::testing {
 
 class ScratchFolder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("quest-" + std::to_string(::getpid()) + "-" + test->test_suite_name() + "-" + test->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  [[nodiscard]] std::filesystem::path in_folder(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] std::filesystem::path in_folder(const std::string& name) const { return folder_.path() / name; }
 
   [[nodiscard]] std::filesystem::path file_with(const std::string& name, const std::string& content) const {
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-    return folder_ / name;
-  }
-
-  static std::string content_of(const std::filesystem::path& path) {
-    std::ostringstream content;
-    content << std::ifstream(path, std::ios::binary).rdbuf();
-    return content.str();
+    std::ofstream(in_folder(name), std::ios::binary) << content;
+    return in_folder(name);
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 // What `action` throws, as text; empty when it throws nothing.
