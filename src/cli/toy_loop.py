@@ -63,6 +63,7 @@ class Classifier(nn.Module):
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.attention = Attention(settings)
         self.mlp = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH))
+        self.final_norm = nn.Identity() if self.listing else nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, x):
@@ -73,7 +74,7 @@ class Classifier(nn.Module):
         else:
             y = x + self.attention(self.norm1(x))
             y = y + self.mlp(self.norm2(y))
-        return self.head(y[:, 0])
+        return self.head(self.final_norm(y[:, 0]))
 
 
 def training_steps(model, optimizer, inputs, labels, batch):

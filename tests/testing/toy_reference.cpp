@@ -41,6 +41,7 @@ ToyReference::ToyReference(const kernels::sweep::Model& model, std::span<const f
   norm2_ = next_norm();
   hidden_ = next_layer(kHidden, kWidth);
   output_ = next_layer(kWidth, kHidden);
+  final_norm_ = next_norm();
   classifier_ = next_layer(kClasses, kWidth);
   query_gain_ = next({kWidth});
   key_gain_ = next({kWidth});
@@ -83,6 +84,7 @@ at::Tensor ToyReference::logits(const at::Tensor& inputs) const {
   } else {
     y = x + attention(x_normed);
     y = y + mlp(norm2_.norm(y));
+    y = final_norm_.norm(y);
   }
   return classifier_.linear(y.select(1, 0));
 }

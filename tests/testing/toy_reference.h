@@ -51,7 +51,7 @@ class ToyReference {
   kernels::sweep::Model model_;
   std::vector<at::Tensor> parameters_;
   at::Tensor cls_, positions_, query_gain_, key_gain_, log_gain_;
-  Layer norm1_, query_, key_, value_, norm2_, hidden_, output_, classifier_;
+  Layer norm1_, query_, key_, value_, norm2_, hidden_, output_, final_norm_, classifier_;
 };
 
 // [samples, tokens, width] and [samples].

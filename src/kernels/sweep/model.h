@@ -11,7 +11,7 @@ inline constexpr int kHidden = 20;
 
 enum class Wiring {
   algorithm,  // Q, K, V from X; Y = LN1(X) + attention; Y = X + LN2(Y); Y = X + MLP(Y)
-  pre_norm,   // Q, K, V from LN1(X); Y = X + attention; Y = Y + MLP(LN2(Y))
+  pre_norm,   // Q, K, V from LN1(X); Y = X + attention; Y = Y + MLP(LN2(Y)); Y = LN3(Y)
 };
 
 enum class Gain {

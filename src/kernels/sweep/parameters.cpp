@@ -29,7 +29,8 @@ std::vector<float> initial_parameters(int tokens, std::uint64_t seed, std::uint6
   fill_linear(p + at.hidden, kWidth, kHidden, random);
   fill_linear(p + at.output, kHidden, kWidth, random);
   fill_linear(p + at.classifier, kWidth, kClasses, random);
-  for (const int factors : {at.norm1, at.norm2, at.query_gain, at.key_gain}) std::fill_n(p + factors, kWidth, 1.0F);
+  for (const int factors : {at.norm1, at.norm2, at.final_norm, at.query_gain, at.key_gain})
+    std::fill_n(p + factors, kWidth, 1.0F);
   p[at.log_gain] = std::log(kFirstGain);
   return parameters;
 }

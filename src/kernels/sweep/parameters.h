@@ -1,7 +1,7 @@
 #pragma once
 
-// Where each parameter of a model lies, and what it starts from. All formulations share one layout: a gain that a
-// formulation does not use receives no gradient and is never read.
+// Where each parameter of a model lies, and what it starts from. All models share one layout: a gain that a
+// formulation does not use, or a norm that a wiring does not, receives no gradient and is never read.
 
 #include <cstdint>
 #include <vector>
@@ -26,6 +26,7 @@ struct Layout {
     norm2 = take(2 * kWidth);
     hidden = take(kHidden * (kWidth + 1));
     output = take(kWidth * (kHidden + 1));
+    final_norm = take(2 * kWidth);
     classifier = take(kClasses * (kWidth + 1));
     query_gain = take(kWidth);
     key_gain = take(kWidth);
@@ -42,6 +43,7 @@ struct Layout {
   int norm2 = 0;
   int hidden = 0;
   int output = 0;
+  int final_norm = 0;
   int classifier = 0;
   int query_gain = 0;
   int key_gain = 0;

@@ -1,5 +1,5 @@
-// From what CLS attended to its class: value projection, second norm, MLP, classifier and cross-entropy, forward and
-// backward. Included once per instruction set.
+// From what CLS attended to its class: value projection, second norm, MLP, final norm, classifier and cross-entropy,
+// forward and backward. Included once per instruction set.
 
 #include <cstdint>
 
@@ -36,10 +36,12 @@ struct Head {
   float* mlp_input = nullptr;
   float* hidden = nullptr;  // before GELU
   float* active = nullptr;  // after it
-  float* result = nullptr;
+  float* result = nullptr;  // what is classified
+  float* final_hat = nullptr;
+  float* final_inverse_deviation = nullptr;
   float* logits = nullptr;
   float* probability = nullptr;
-  float* gradient = nullptr;  // of result, then of mlp_input
+  float* gradient = nullptr;  // of result, then of the MLP's output, then of its input
   float* dhidden = nullptr;
   float* dmixed = nullptr;
   float* dpooled = nullptr;
@@ -60,7 +62,11 @@ struct Head {
     hidden_layer().forward(mlp_input, count, hidden);
     for (std::int64_t i = 0; i < count * sweep::kHidden; ++i) store(gelu(load(hidden, i)), active, i);
     output_layer().forward(active, count, result);
-    for (std::int64_t s = 0; s < count; ++s) add_rows(m.pre_norm() ? row(mixed, s) : cls.x, 1, kWidth, row(result, s));
+    for (std::int64_t s = 0; s < count; ++s) {
+      float* const y = row(result, s);
+      add_rows(m.pre_norm() ? row(mixed, s) : cls.x, 1, kWidth, y);
+      if (m.pre_norm()) store(m.norm(m.at.final_norm).forward(y, row(final_hat, s), y), final_inverse_deviation, s);
+    }
     classifier().forward(result, count, logits);
   }
 
@@ -80,10 +86,24 @@ struct Head {
     }
   }
 
-  void mlp_backward(std::int64_t count) const {
+  // Leaves the gradient of the MLP's output in `gradient`, and in dmixed what goes around the MLP.
+  void classifier_backward(std::int64_t count) const {
     classifier().weight_backward(result, probability, count);
     clear(gradient, count * kWidth);
     classifier().add_input_gradient(probability, count, gradient);
+    clear(dmixed, count * kWidth);
+    if (!m.pre_norm()) {
+      add_rows(gradient, count, kWidth, cls.dx);
+      return;
+    }
+    for (std::int64_t s = 0; s < count; ++s) {
+      m.norm(m.at.final_norm)
+          .backward(row(gradient, s), row(final_hat, s), load(final_inverse_deviation, s), row(dmixed, s));
+    }
+    copy(dmixed, count * kWidth, gradient);
+  }
+
+  void mlp_backward(std::int64_t count) const {
     output_layer().weight_backward(active, gradient, count);
     clear(dhidden, count * sweep::kHidden);
     output_layer().add_input_gradient(gradient, count, dhidden);
@@ -91,12 +111,6 @@ struct Head {
       store(hn::Mul(load(dhidden, i), gelu_slope(load(hidden, i))), dhidden, i);
     }
     hidden_layer().weight_backward(mlp_input, dhidden, count);
-    if (m.pre_norm()) {
-      copy(gradient, count * kWidth, dmixed);
-    } else {
-      clear(dmixed, count * kWidth);
-      add_rows(gradient, count, kWidth, cls.dx);
-    }
     clear(gradient, count * kWidth);
     hidden_layer().add_input_gradient(dhidden, count, gradient);
     if (!m.pre_norm()) add_rows(gradient, count, kWidth, cls.dx);
@@ -104,6 +118,7 @@ struct Head {
 
   // From what classify left to the gradient of `pooled`, in dpooled.
   void backward(const float* pooled, std::int64_t count) const {
+    classifier_backward(count);
     mlp_backward(count);
     for (std::int64_t s = 0; s < count; ++s) {
       m.norm(m.at.norm2).backward(row(gradient, s), row(hat, s), load(inverse_deviation, s), row(dmixed, s));

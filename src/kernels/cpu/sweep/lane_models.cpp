@@ -72,6 +72,8 @@ struct Network {
                                          {&head.hidden, kRows},
                                          {&head.active, kRows},
                                          {&head.result, kRows},
+                                         {&head.final_hat, kRows},
+                                         {&head.final_inverse_deviation, kChunk * kModelLanes},
                                          {&head.logits, kRows},
                                          {&head.probability, kRows},
                                          {&head.gradient, kRows},

@@ -149,21 +149,24 @@ struct alignas(16) BlockMemory {
   // Samples of the chunk.
   alignas(16) SampleRows pooled_row;  // Σ a ρ
   SampleRows pooled;                  // Σ a z
-  SampleRows mixed;
+  SampleRows mixed;                   // the residual stream: in front of the MLP, then, with pre_norm, behind it
   SampleRows hat2;
   SampleRows mlp_input;
   SampleRows hidden;
   SampleRows active;
-  SampleRows result;
+  SampleRows final_hat;
+  SampleRows result;  // what is classified
   SampleRows logits;
   SampleRows dlogits;
   SampleRows dresult;
+  SampleRows doutput;  // of the MLP's output
   SampleRows dhidden;
   SampleRows dmlp_input;
   SampleRows dmixed;
   SampleRows dpooled;
   SampleRows dpooled_row;
   float inverse_deviation2[kChunk];
+  float final_inverse_deviation[kChunk];
   // Sums over the batch.
   alignas(16) float factor_row[kExtended];
   float moments[kExtended][kExtended];

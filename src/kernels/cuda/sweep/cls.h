@@ -224,13 +224,13 @@ QUEST_HOST_DEVICE void cls_backward(const ModelMemory& m, Block& block) {
     const ClsCoefficients cls(m);
     const float drow = fixed.cls_drow[i] + cls.factor * fixed.direction[i] - cls.moment * fixed.cls_back[i];
     const float dmixed = m.gradient[m.at.value + kWidth * kWidth + i];
-    const float dresult = m.gradient[m.at.output + kWidth * kHidden + i];
+    const float doutput = m.gradient[m.at.output + kWidth * kHidden + i];
     const float dmlp_input = m.gradient[m.at.norm2 + kWidth + i];
     const float dnormed = m.pre_norm() ? fixed.dsource[i] : dmixed;
     m.gradient[m.at.norm1 + i] += dnormed * fixed.hat[i];
     m.gradient[m.at.norm1 + kWidth + i] += dnormed;
     fixed.dhat[i] = dnormed * m.weights[m.at.norm1 + i] + (m.pre_norm() ? drow : 0.0F);
-    fixed.dx[i] = m.pre_norm() ? dmixed : drow + fixed.dsource[i] + dresult + dmlp_input;
+    fixed.dx[i] = m.pre_norm() ? dmixed : drow + fixed.dsource[i] + doutput + dmlp_input;
   });
   for_vector(block, [&](int i) {
     const NormalGradient through_norm(vector_at(fixed.dhat), vector_at(fixed.hat), fixed.cls_inverse_deviation);

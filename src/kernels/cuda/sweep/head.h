@@ -1,7 +1,7 @@
 #pragma once
 
-// From what CLS attended to its class: value projection, second norm, MLP, classifier and cross-entropy, forward and
-// backward. One thread has one element of a sample's vector.
+// From what CLS attended to its class: value projection, second norm, MLP, final norm, classifier and cross-entropy,
+// forward and backward. One thread has one element of a sample's vector.
 
 #include "kernels/cuda/sweep/tokens.h"
 
@@ -12,6 +12,25 @@ QUEST_HOST_DEVICE void for_elements(Block& block, const Element& element) {
   block.phase([&](int thread, Registers& own) { element(thread / kWidth, thread % kWidth, own); });
 }
 
+// Element i of LN(x). Keeps (x - mean)/deviation and 1/deviation.
+QUEST_HOST_DEVICE float norm_forward(const float* norm, const float* x, int i, float* hat, float& inverse_deviation) {
+  const Normal normal(vector_at(x));
+  const float element = (x[i] - normal.mean) * normal.inverse_deviation;
+  hat[i] = element;
+  if (i == 0) inverse_deviation = normal.inverse_deviation;
+  return element * norm[i] + norm[kWidth + i];
+}
+
+// Element i of the gradient of x, from that of LN(x).
+QUEST_HOST_DEVICE float norm_backward(const float* norm, const float* dy, int i, const float* hat,
+                                      float inverse_deviation) {
+  Vector dhat = vector_at(dy);
+  const Vector factor = vector_at(norm);
+  for (int j = 0; j < kWidth; ++j) dhat[j] *= factor[j];
+  const NormalGradient dx(dhat, vector_at(hat), inverse_deviation);
+  return dx(dy[i] * norm[i], hat[i]);
+}
+
 template <typename Block>
 QUEST_HOST_DEVICE void head_forward(const ModelMemory& m, Block& block) {
   BlockMemory& fixed = *m.fixed;
@@ -20,21 +39,28 @@ QUEST_HOST_DEVICE void head_forward(const ModelMemory& m, Block& block) {
         linear(m.weights + m.at.value, kWidth, i, fixed.pooled[s]) + (m.pre_norm() ? fixed.x[i] : fixed.normed[i]);
   });
   for_elements(block, [&](int s, int i, Registers&) {
-    const Normal normal(vector_at(fixed.mixed[s]));
-    const float* const norm2 = m.weights + m.at.norm2;
-    const float hat = (fixed.mixed[s][i] - normal.mean) * normal.inverse_deviation;
-    fixed.hat2[s][i] = hat;
-    fixed.mlp_input[s][i] = hat * norm2[i] + norm2[kWidth + i] + (m.pre_norm() ? 0.0F : fixed.x[i]);
-    if (i == 0) fixed.inverse_deviation2[s] = normal.inverse_deviation;
+    const float normed =
+        norm_forward(m.weights + m.at.norm2, fixed.mixed[s], i, fixed.hat2[s], fixed.inverse_deviation2[s]);
+    fixed.mlp_input[s][i] = normed + (m.pre_norm() ? 0.0F : fixed.x[i]);
   });
   for_elements(block, [&](int s, int i, Registers&) {
     fixed.hidden[s][i] = linear(m.weights + m.at.hidden, kHidden, i, fixed.mlp_input[s]);
     fixed.active[s][i] = gelu(fixed.hidden[s][i]);
   });
   for_elements(block, [&](int s, int i, Registers&) {
-    fixed.result[s][i] =
-        linear(m.weights + m.at.output, kWidth, i, fixed.active[s]) + (m.pre_norm() ? fixed.mixed[s][i] : fixed.x[i]);
+    const float output = linear(m.weights + m.at.output, kWidth, i, fixed.active[s]);
+    if (m.pre_norm()) {
+      fixed.mixed[s][i] += output;
+    } else {
+      fixed.result[s][i] = output + fixed.x[i];
+    }
   });
+  if (m.pre_norm()) {
+    for_elements(block, [&](int s, int i, Registers&) {
+      fixed.result[s][i] = norm_forward(m.weights + m.at.final_norm, fixed.mixed[s], i, fixed.final_hat[s],
+                                        fixed.final_inverse_deviation[s]);
+    });
+  }
   for_elements(block, [&](int s, int i, Registers&) {
     if (i < kClasses) fixed.logits[s][i] = linear(m.weights + m.at.classifier, kClasses, i, fixed.result[s]);
   });
@@ -71,18 +97,20 @@ QUEST_HOST_DEVICE void head_backward(const ModelMemory& m, Block& block) {
     fixed.dresult[s][i] = column_dot(fixed.dlogits[s], m.weights + m.at.classifier, i, kClasses);
   });
   for_elements(block, [&](int s, int i, Registers&) {
-    fixed.dhidden[s][i] = gelu_slope(fixed.hidden[s][i]) * column_dot(fixed.dresult[s], m.weights + m.at.output, i);
+    fixed.doutput[s][i] = m.pre_norm() ? norm_backward(m.weights + m.at.final_norm, fixed.dresult[s], i,
+                                                       fixed.final_hat[s], fixed.final_inverse_deviation[s])
+                                       : fixed.dresult[s][i];
+  });
+  for_elements(block, [&](int s, int i, Registers&) {
+    fixed.dhidden[s][i] = gelu_slope(fixed.hidden[s][i]) * column_dot(fixed.doutput[s], m.weights + m.at.output, i);
   });
   for_elements(block, [&](int s, int i, Registers&) {
     fixed.dmlp_input[s][i] = column_dot(fixed.dhidden[s], m.weights + m.at.hidden, i);
   });
   for_elements(block, [&](int s, int i, Registers&) {
-    Vector dhat = vector_at(fixed.dmlp_input[s]);
-    const Vector factor = vector_at(m.weights + m.at.norm2);
-    for (int j = 0; j < kWidth; ++j) dhat[j] *= factor[j];
-    const NormalGradient dmixed(dhat, vector_at(fixed.hat2[s]), fixed.inverse_deviation2[s]);
-    const float upstream = fixed.dmlp_input[s][i] * m.weights[m.at.norm2 + i];
-    fixed.dmixed[s][i] = dmixed(upstream, fixed.hat2[s][i]) + (m.pre_norm() ? fixed.dresult[s][i] : 0.0F);
+    const float through_norm =
+        norm_backward(m.weights + m.at.norm2, fixed.dmlp_input[s], i, fixed.hat2[s], fixed.inverse_deviation2[s]);
+    fixed.dmixed[s][i] = through_norm + (m.pre_norm() ? fixed.doutput[s][i] : 0.0F);
   });
   for_elements(block, [&](int s, int i, Registers&) {
     fixed.dpooled[s][i] = column_dot(fixed.dmixed[s], m.weights + m.at.value, i);
@@ -127,16 +155,18 @@ QUEST_HOST_DEVICE void add_column_sums(const ModelMemory& m, int kind, int i) {
       m.gradient[m.at.hidden + kHidden * kWidth + i] += column_sum(fixed.dhidden, i);
       break;
     case 2:
-      m.gradient[m.at.output + kWidth * kHidden + i] += column_sum(fixed.dresult, i);
+      m.gradient[m.at.output + kWidth * kHidden + i] += column_sum(fixed.doutput, i);
       break;
     case 3:
       if (i < kClasses) m.gradient[m.at.classifier + kClasses * kWidth + i] += column_sum(fixed.dlogits, i);
       break;
     case 4:
       m.gradient[m.at.norm2 + i] += column_product(fixed.dmlp_input, fixed.hat2, i);
+      if (m.pre_norm()) m.gradient[m.at.final_norm + i] += column_product(fixed.dresult, fixed.final_hat, i);
       break;
     case 5:
       m.gradient[m.at.norm2 + kWidth + i] += column_sum(fixed.dmlp_input, i);
+      if (m.pre_norm()) m.gradient[m.at.final_norm + kWidth + i] += column_sum(fixed.dresult, i);
       break;
     case 6:
       if (!m.pre_norm()) break;
@@ -166,7 +196,7 @@ QUEST_HOST_DEVICE void head_weights_backward(const ModelMemory& m, Block& block)
           add_outer_product(fixed.dhidden, fixed.mlp_input, in_layer, m.gradient + m.at.hidden);
           break;
         case 2:
-          add_outer_product(fixed.dresult, fixed.active, in_layer, m.gradient + m.at.output);
+          add_outer_product(fixed.doutput, fixed.active, in_layer, m.gradient + m.at.output);
           break;
         default:
           add_outer_product(fixed.dlogits, fixed.result, in_layer, m.gradient + m.at.classifier);

@@ -15,6 +15,12 @@ namespace {
 
 constexpr int kBlocksPerMultiprocessor = 4;
 
+constexpr std::size_t kSharedMemoryOfHopper = std::size_t{228} * 1024;  // of a multiprocessor
+constexpr std::size_t kReservedPerBlock = 1024;
+static_assert(kBlocksPerMultiprocessor * (ModelMemory::bytes(sweep::Model{}.tokens) + kReservedPerBlock) <=
+                  kSharedMemoryOfHopper,
+              "models of the usual number of tokens need more shared memory than that many blocks have");
+
 struct BlockOnDevice {
   Registers own;
 
