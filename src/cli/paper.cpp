@@ -39,8 +39,8 @@ std::string run_line(const ToyRun& run) {
   const auto& settings = run.settings;
   return run.path.string() + ", " + std::to_string(run.results.size()) +
          " trainings (the paper: " + std::to_string(experiments::trainings_of(experiments::paper_settings()).size()) +
-         "), " + std::to_string(settings.sizes.training_samples) + " samples, wiring " +
-         std::string(experiments::wiring_name(settings.wiring)) + ", " + run.program;
+         "), " + std::to_string(settings.sizes.training_samples) + " samples, wiring " + run.wiring_text() + ", " +
+         run.program;
 }
 
 std::optional<ToyRun> latest_toy_run(const std::string& folder) {

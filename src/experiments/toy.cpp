@@ -75,6 +75,8 @@ void check(const ToySettings& settings) {
 
 std::string_view wiring_name(Wiring wiring) { return wiring == Wiring::algorithm ? "algorithm" : "pre-norm"; }
 
+bool has_final_norm(Wiring wiring) { return wiring == Wiring::pre_norm; }
+
 kernels::sweep::Model toy_model(const Formulation& formulation, Wiring wiring, int tokens) {
   using kernels::sweep::Gain;
   if (formulation.gain_axes != GainAxes::none && !formulation.gain_is_learned) {

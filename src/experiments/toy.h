@@ -39,6 +39,7 @@ struct ToySettings {
 void check(const ToySettings& settings);
 
 [[nodiscard]] std::string_view wiring_name(Wiring wiring);
+[[nodiscard]] bool has_final_norm(Wiring wiring);
 
 // Throws std::invalid_argument for a formulation whose gain is not learned: the task has no data to estimate it from.
 [[nodiscard]] kernels::sweep::Model toy_model(const Formulation& formulation, Wiring wiring, int tokens);

@@ -149,9 +149,17 @@ void ToyFolder::claim(const std::string& program) const {
       throw std::runtime_error("the folder \"" + path_.string() + "\" holds a run with another " + text +
                                "; choose another folder, or ask for the same");
     }
+    if (stored.value(kToyFinalNorm, Json(false)) != has_final_norm(settings_.wiring)) {
+      throw std::runtime_error("the folder \"" + path_.string() +
+                               "\" holds a run of an earlier version, whose pre-norm models had no norm before the "
+                               "classifier; choose another folder");
+    }
     return;
   }
-  const Json content = {{"experiment", "toy"}, {"program", program}, {"settings", asked}};
+  const Json content = {{"experiment", "toy"},
+                        {"program", program},
+                        {kToyFinalNorm, has_final_norm(settings_.wiring)},
+                        {"settings", asked}};
   std::ofstream stream(file);
   stream << content.dump(2) << "\n" << std::flush;
   if (!stream) fail_on_file(file, "writing");

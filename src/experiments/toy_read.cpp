@@ -33,6 +33,11 @@ bool is_toy_settings(const nlohmann::json& content) {
 
 }  // namespace
 
+std::string ToyRun::wiring_text() const {
+  const std::string name(wiring_name(settings.wiring));
+  return final_norm == has_final_norm(settings.wiring) ? name : name + " without final norm";
+}
+
 ToySettings settings_from_json(const nlohmann::json& settings) {
   const auto take = [&settings](const char* key, auto& value) { settings.at(key).get_to(value); };
   ToySettings result;
@@ -83,7 +88,9 @@ ToyRun read_toy_run(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / kToySettingsFile)) fail("no such file");
   const auto content = parsed_settings_file(folder);
   if (!is_toy_settings(content)) fail("neither experiment nor settings of this program");
-  ToyRun run{.path = folder, .program = content.value("program", "")};
+  ToyRun run{.path = folder,
+             .program = content.value("program", ""),
+             .final_norm = content.value(kToyFinalNorm, nlohmann::json(false)) == true};
   try {
     run.settings = settings_from_json(content.at("settings"));
   } catch (const nlohmann::json::exception& error) {

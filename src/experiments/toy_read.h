@@ -14,12 +14,18 @@ namespace quest::experiments {
 
 inline constexpr const char* kToySettingsFile = "settings.json";
 inline constexpr const char* kToyResultsFile = "results.jsonl";
+// Of the settings' file. Folders from before pre-norm had a final norm lack it.
+inline constexpr const char* kToyFinalNorm = "final_norm";
 
 struct ToyRun {
   std::filesystem::path path;
   std::string program;
   ToySettings settings;
+  bool final_norm = false;         // not where pre-norm had none yet
   std::vector<ToyResult> results;  // in the order of trainings_of
+
+  // With a word on models that are no longer trained so.
+  [[nodiscard]] std::string wiring_text() const;
 };
 
 // Both throw std::runtime_error that names the file, its line, what was expected there and what to do.

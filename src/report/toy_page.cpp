@@ -128,8 +128,7 @@ std::string size_sentence(const ToyRun& run) {
          counted(settings.weight_decays.size(), "weight decay", "weight decays") + ", " +
          counted(settings.realizations, "data set", "data sets") + " and " +
          counted(settings.initializations, "initialisation", "initialisations") + "; " +
-         counted(settings.sizes.training_samples, "sample", "samples") + ", wiring " +
-         std::string(experiments::wiring_name(settings.wiring)) + ".";
+         counted(settings.sizes.training_samples, "sample", "samples") + ", wiring " + run.wiring_text() + ".";
 }
 
 std::string lead(std::span<const ToyRun> runs) {
@@ -153,7 +152,7 @@ Section comparison(std::span<const ToyRun> runs, std::span<const std::string> na
     const auto& settings = run.settings;
     for (const ToySummary& summary : experiments::summarize(settings, run.results)) {
       table.rows.push_back({names[i], summary.formulation, success_cell(summary), paper_cell(summary.formulation),
-                            count_cell(summary.trainings), std::string(experiments::wiring_name(settings.wiring)),
+                            count_cell(summary.trainings), run.wiring_text(),
                             count_cell(settings.sizes.training_samples), count_cell(settings.sizes.tokens)});
     }
   }

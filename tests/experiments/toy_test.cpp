@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "experiments/toy_folder.h"
+#include "experiments/toy_read.h"
 #include "experiments/toy_run.h"
 
 namespace quest::experiments {
@@ -175,6 +176,30 @@ TEST_F(ToyFolderTest, AFolderOfAnotherRunIsRefused) {
   other.sizes.tokens = 6;
   EXPECT_THROW(ToyFolder(path_, other, "test"), std::runtime_error);
   EXPECT_EQ(failure(), "");
+}
+
+TEST_F(ToyFolderTest, ARunWithoutFinalNormIsRefusedAndKeptApart) {
+  train_into_folder(1, 1);
+  EXPECT_EQ(read_toy_run(path_).wiring_text(), "pre-norm");
+  const auto results = text_of(path_ / "results.jsonl");
+  auto content = nlohmann::json::parse(text_of(path_ / "settings.json"));
+  content.erase("final_norm");
+  std::ofstream(path_ / "settings.json") << content;
+  EXPECT_NE(failure().find("had no norm before the classifier; choose another folder"), std::string::npos) << failure();
+  EXPECT_EQ(text_of(path_ / "results.jsonl"), results);
+  EXPECT_EQ(read_toy_run(path_).wiring_text(), "pre-norm without final norm");
+}
+
+// The listing has never had one.
+TEST_F(ToyFolderTest, AnEarlierRunOfTheListingGoesOn) {
+  auto settings = tiny_settings();
+  settings.wiring = Wiring::algorithm;
+  static_cast<void>(ToyFolder(path_, settings, "test").results());
+  auto content = nlohmann::json::parse(text_of(path_ / "settings.json"));
+  content.erase("final_norm");
+  std::ofstream(path_ / "settings.json") << content;
+  EXPECT_NO_THROW(ToyFolder(path_, settings, "test"));
+  EXPECT_EQ(read_toy_run(path_).wiring_text(), "algorithm");
 }
 
 TEST_F(ToyFolderTest, ADivergedTrainingSurvivesTheFile) {
