@@ -127,6 +127,25 @@ TEST_F(TrainingProgram, ADryRunShowsThePlanAndWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_));
 }
 
+constexpr const char* kShortBench =
+    "bench train --formulations standard --steps 10 --rounds 1 --threads 1 --set train.batch_size=4 "
+    "--set model.depth=1 ";
+
+TEST_F(TrainingProgram, BenchTimesTheEngineBesideTheBareWorkAndPython) {
+  std::filesystem::create_directories(folder_);
+  const auto outcome = run_quest(kShortBench + ("--json " + (folder_ / "bench.json").string()));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* text : {"engine ms", "overhead", "vs Python", "standard"}) expect_contains(outcome, text);
+  const auto times = json("bench.json")[0];
+  for (const char* key : {"engine_ms", "bare_ms", "python_ms"}) EXPECT_GT(times[key], 0.0) << key;
+}
+
+TEST_F(TrainingProgram, BenchSaysThatPythonCannotRunTheLoop) {
+  const auto outcome = run_quest(std::string(kShortBench) + "--python /no/such/python");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  for (const char* text : {"/no/such/python", "--python"}) expect_contains(outcome, text);
+}
+
 TEST_F(TrainingProgram, AFolderThatCannotBeWrittenIsReportedFirst) {
   const auto outcome = run_quest("train image --recipe fashion-mnist-tiny --run /proc/no/such/run");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
