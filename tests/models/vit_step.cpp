@@ -1,13 +1,16 @@
-// Forward and backward of one batch through a ViT: weights, images and labels from a file, results to another.
-//   vit_step IN.safetensors OUT.safetensors
+// Forward and backward of one batch through a ViT: images and labels from a file, weights from one of any kind, results
+// to another.
+//   vit_step BATCH.safetensors WEIGHTS OUT.safetensors
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <string>
 
 #include "data/safetensors.h"
+#include "data/weights_file.h"
 #include "quest/models/vit.h"
 
 namespace {
@@ -27,19 +30,14 @@ quest::models::ViTOptions options_of(const TensorFile& file) {
       .formulation(quest::formulation_from_name(file.metadata.at("formulation")));
 }
 
-TensorFile step(TensorFile given) {
-  at::Tensor images;
-  at::Tensor labels;
-  std::erase_if(given.tensors, [&](const auto& entry) {
-    if (entry.first == "images") {
-      images = entry.second;
-    } else if (entry.first == "labels") {
-      labels = entry.second;
-    }
-    return entry.first == "images" || entry.first == "labels";
-  });
-  quest::models::ViT vit(options_of(given));
-  quest::models::load_weights_into(*vit, given.tensors);
+TensorFile step(const TensorFile& batch, const TensorFile& weights) {
+  const auto named = [&](const char* name) {
+    return std::ranges::find(batch.tensors, name, &std::pair<std::string, at::Tensor>::first)->second;
+  };
+  const at::Tensor images = named("images");
+  const at::Tensor labels = named("labels");
+  quest::models::ViT vit(options_of(batch));
+  quest::models::load_weights_into(*vit, weights.tensors);
   const at::Tensor logits = vit->forward(images);
   const at::Tensor loss = at::cross_entropy_loss(logits, labels);
   loss.backward();
@@ -54,9 +52,10 @@ TensorFile step(TensorFile given) {
 
 int main(int count, char** values) {
   const std::span arguments(values, static_cast<std::size_t>(count));
-  if (arguments.size() != 3) {
-    std::fprintf(stderr, "usage: vit_step IN.safetensors OUT.safetensors\n");
+  if (arguments.size() != 4) {
+    std::fprintf(stderr, "usage: vit_step BATCH.safetensors WEIGHTS OUT.safetensors\n");
     return 2;
   }
-  quest::data::save_safetensors(arguments[2], step(quest::data::load_safetensors(arguments[1])));
+  quest::data::save_safetensors(
+      arguments[3], step(quest::data::load_safetensors(arguments[1]), quest::data::load_weights(arguments[2])));
 }
