@@ -98,6 +98,8 @@ class Engine {
 
   Ending run() {
     begin();
+    if (is_out_of_patience() && state_.step < total_steps())
+      return end("stopped early");  // ended before it could say so
     while (state_.step < total_steps()) {
       if (const auto problem = step()) return crash(*problem);
       const bool epoch_ended = state_.step % sampler_.steps_per_epoch() == 0;
@@ -254,9 +256,9 @@ class Engine {
       const AverageShown shown(ema_);
       metrics_ = train::evaluate(task_, recipe_, around_.processes);
     }
-    const auto [name, higher_is_better] = task_.selection();
-    const double value = metrics_.at(name);
-    const bool is_best = !state_.best || (higher_is_better ? value > *state_.best : value < *state_.best);
+    const auto selection = task_.selection();
+    const double value = metrics_.at(selection.metric);
+    const bool is_best = !state_.best || selection.prefers(value, *state_.best);
     if (is_best) state_.best = value;
     state_.evaluations_since_best = is_best ? 0 : state_.evaluations_since_best + 1;
     if (writes()) {

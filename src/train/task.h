@@ -33,6 +33,11 @@ struct Tally {
 struct Selection {
   std::string metric;
   bool higher_is_better = true;
+  bool ties_win = false;  // an equal value is a new best too: it is kept, and patience starts anew
+
+  [[nodiscard]] bool prefers(double value, double best) const {
+    return (higher_is_better ? value > best : value < best) || (ties_win && value == best);
+  }
 };
 
 class Task {

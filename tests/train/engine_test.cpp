@@ -157,6 +157,21 @@ TEST(Engine, StopsEarlyWhenPatienceEnds) {
   EXPECT_EQ(run.ending.status, "stopped early");
   EXPECT_EQ(run.listener.evaluations.size(), 4);
   EXPECT_EQ(run.listener.best, (std::vector<bool>{true, false, false, false}));
+  train_in(run, task, recipe);
+  EXPECT_EQ(run.ending.status, "stopped early");
+  EXPECT_EQ(run.listener.evaluations.size(), 4) << "a run out of patience does not go on";
+}
+
+TEST(Engine, AnEqualValueIsANewBestWhereTiesWin) {
+  auto recipe = tiny_recipe();
+  recipe.train.patience = 1;
+  recipe.optimizer.lr = 0.0;
+  TinyRun run;
+  TinyTask task;
+  task.ties_win = true;
+  train_in(run, task, recipe);
+  EXPECT_EQ(run.ending.status, "finished");
+  EXPECT_EQ(run.listener.best, (std::vector<bool>(4, true)));
 }
 
 TEST(Engine, BfloatPrecisionReachesTheModel) {

@@ -41,7 +41,9 @@ class TinyTask final : public train::Task {
   torch::nn::Module& model() override { return *model_; }
   [[nodiscard]] std::int64_t train_size() const override { return inputs_.size(0); }
   [[nodiscard]] double forward_flops() const override { return 5 * 8 * 8 * 8; }
-  [[nodiscard]] train::Selection selection() const override { return {.metric = "loss", .higher_is_better = false}; }
+  [[nodiscard]] train::Selection selection() const override {
+    return {.metric = "loss", .higher_is_better = false, .ties_win = ties_win};
+  }
 
   at::Tensor loss(const train::TrainBatch& batch) override {
     const auto samples = torch::tensor(batch.samples);
@@ -58,6 +60,8 @@ class TinyTask final : public train::Task {
                                              torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
     return {{.name = "loss", .sum = loss.item<double>(), .count = static_cast<double>(count)}};
   }
+
+  bool ties_win = false;
 
  private:
   static TinyModel seeded_model(double dropout) {
