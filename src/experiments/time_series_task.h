@@ -1,0 +1,20 @@
+#pragma once
+
+// Classification of time series with the paper's small transformer: data sets of the UEA archive.
+
+#include <memory>
+
+#include "experiments/tasks.h"
+
+namespace quest::experiments {
+
+// Selection, and with it the result of a training, by what `data.protocol` says.
+inline constexpr const char* kPaperProtocol = "paper";      // on the test split
+inline constexpr const char* kHoldoutProtocol = "holdout";  // on training cases held back; the test split is reported
+
+inline constexpr const char* kAccuracy = "accuracy";           // on the split that selects
+inline constexpr const char* kTestAccuracy = "test_accuracy";  // where another split selects
+
+[[nodiscard]] std::unique_ptr<TaskFactory> time_series_task_factory();
+
+}  // namespace quest::experiments
