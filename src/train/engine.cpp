@@ -30,20 +30,22 @@ namespace {
 
 constexpr double kTrainingPasses = 3.0;  // forward, and twice its work backward
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point moment) { return std::chrono::duration<double>(Clock::now() - moment).count(); }
+
 // Steps done since a moment, for rates.
 class Pace {
  public:
   void restart() {
-    start_ = std::chrono::steady_clock::now();
+    start_ = Clock::now();
     samples_ = 0;
   }
   void add(double samples) { samples_ += samples; }
-  [[nodiscard]] double samples_per_second() const {
-    return samples_ / std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  [[nodiscard]] double samples_per_second() const { return samples_ / seconds_since(start_); }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Clock::time_point start_ = Clock::now();
   double samples_ = 0;
 };
 
@@ -106,8 +108,9 @@ class Engine {
       const bool is_last = state_.step == total_steps();
       if (is_last || (epoch_ended && epochs_done() % recipe_.train.eval_every == 0)) {
         evaluate();
-        save();
-        if (is_out_of_patience() && !is_last) return end("stopped early");
+        const bool is_over = is_last || is_out_of_patience();
+        if (is_over || seconds_since(last_save_) >= recipe_.train.checkpoint_seconds) save();
+        if (is_over && !is_last) return end("stopped early");
       } else if (is_due(recipe_.train.checkpoint_every)) {
         save();
       }
@@ -273,6 +276,7 @@ class Engine {
     if (!writes()) return;
     save_checkpoint(*around_.folder / kResumeCheckpoint, trained(), state_);
     save_weights(kLastWeights);
+    last_save_ = Clock::now();
     pace_.restart();
   }
 
@@ -312,6 +316,7 @@ class Engine {
   TrainState state_;
   Metrics metrics_;
   Pace pace_;
+  Clock::time_point last_save_ = Clock::now();
   bool stop_was_asked_ = false;
 };
 

@@ -18,6 +18,8 @@ void describe(Fields& fields, TrainOptions& options) {
                  "evaluations without a new best before stopping early; 0: never");
   fields.integer("train.checkpoint_every", options.checkpoint_every, IntegerRange::from(0),
                  "steps between checkpoints to resume from; 0: only after evaluations");
+  fields.number("train.checkpoint_seconds", options.checkpoint_seconds, Range::from(0),
+                "least time between checkpoints after evaluations; 0: one after each");
   fields.integer("train.log_every", options.log_every, IntegerRange::from(1), "steps between lines of metrics.jsonl");
   fields.integer("train.monitor_every", options.monitor_every, IntegerRange::from(0),
                  "steps between looks at the attention of every layer and head; 0: never");

@@ -21,6 +21,7 @@ struct TrainOptions {
   std::int64_t eval_every = 1;
   std::int64_t patience = 0;  // evaluations
   std::int64_t checkpoint_every = 500;
+  double checkpoint_seconds = 0.0;
   std::int64_t log_every = 10;
   std::int64_t monitor_every = 10;
 };

@@ -102,6 +102,24 @@ TEST(Engine, AResumedRunEndsWithTheBitsOfAnUninterruptedOne) {
   }
 }
 
+TEST(Engine, SavesNoOftenerThanAsked) {
+  auto recipe = tiny_recipe();
+  recipe.train.checkpoint_every = 0;
+  recipe.train.checkpoint_seconds = 1000;
+  TinyRun whole;
+  TinyTask task(0.2);
+  task.on_evaluation = [&] { EXPECT_FALSE(std::filesystem::exists(whole.folder.path() / kResumeCheckpoint)); };
+  train_in(whole, task, recipe);
+  EXPECT_EQ(whole.listener.evaluations.size(), 4);
+  TinyRun parts;
+  TinyTask first(0.2);
+  train_in(parts, first, recipe, 6);
+  TinyTask second(0.2);
+  train_in(parts, second, recipe);
+  EXPECT_EQ(parts.ending.status, "finished");
+  expect_same_bits(weights(whole, kResumeCheckpoint), weights(parts, kResumeCheckpoint));
+}
+
 TEST(Engine, AccumulatedPassesAreOneLargerBatch) {
   TinyRun large;
   TinyTask task;

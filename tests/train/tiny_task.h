@@ -53,6 +53,7 @@ class TinyTask final : public train::Task {
   }
 
   std::vector<train::Tally> evaluate(train::Shard shard) override {
+    on_evaluation();
     const std::int64_t first = train_size() * shard.index / shard.count;
     const std::int64_t count = train_size() * (shard.index + 1) / shard.count - first;
     const auto loss =
@@ -62,6 +63,7 @@ class TinyTask final : public train::Task {
   }
 
   bool ties_win = false;
+  std::function<void()> on_evaluation = [] {};
 
  private:
   static TinyModel seeded_model(double dropout) {
