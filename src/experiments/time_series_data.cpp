@@ -12,8 +12,8 @@ namespace {
 void require_known_name(const TimeSeriesSource& source) {
   const std::vector<std::string> known(data::kUeaDataSets.begin(), data::kUeaDataSets.end());
   if (std::ranges::find(known, source.name) != known.end()) return;
-  throw train::RecipeError("data.name: there are no files of a data set \"" + source.name + "\"; the nearest known is \"" +
-                           train::nearest(source.name, known) + "\"\n" +
+  throw train::RecipeError("data.name: there are no files of a data set \"" + source.name +
+                           "\"; the nearest known is \"" + train::nearest(source.name, known) + "\"\n" +
                            data::how_to_get_uea(source.name, time_series_folders(source)));
 }
 

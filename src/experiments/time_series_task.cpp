@@ -54,8 +54,8 @@ void describe_data(train::Fields& fields, TimeSeriesTaskOptions& options) {
   fields.text("data.folder", options.source.folder, "where its files are looked for first");
   fields.choice("data.protocol", options.protocol, {kPaperProtocol, kHoldoutProtocol},
                 "what chooses the best weights: the test split, or training cases held back");
-  fields.number("data.validation_share", options.validation_share, {.least = 0, .most = 1, .least_is_excluded = true,
-                .most_is_excluded = true},
+  fields.number("data.validation_share", options.validation_share,
+                {.least = 0, .most = 1, .least_is_excluded = true, .most_is_excluded = true},
                 "holdout: share of each class's training cases that is held back");
   fields.rule([&options] {
     const bool is_named = !options.source.name.empty() || !options.source.folder.empty();
