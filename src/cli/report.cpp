@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "experiments/time_series_results.h"
 #include "experiments/toy_read.h"
+#include "report/time_series_page.h"
 #include "report/toy_page.h"
 #include "report/training_page.h"
 #include "report/write.h"
@@ -27,8 +29,13 @@ std::filesystem::path page_path(const ReportCommand& command) {
   return command.runs.size() == 1 ? std::filesystem::path(command.runs.front()) / "report.html" : "report.html";
 }
 
-// Folders of one kind: trainings, or runs of the spurious-attention experiment.
+// Folders of one kind: trainings, or runs of the spurious-attention experiment; or the one folder that
+// `quest paper timeseries` trains into.
 report::Report report_on(const std::vector<std::string>& folders) {
+  if (folders.size() == 1) {
+    const auto time_series = experiments::read_time_series(folders.front());
+    if (!time_series.empty()) return report::time_series_report(time_series);
+  }
   std::vector<report::TrainingRun> trainings;
   std::vector<experiments::ToyRun> toys;
   for (const auto& folder : folders) {
@@ -59,7 +66,8 @@ void run_report(const ReportCommand& command) {
 void add_report_command(CLI::App& program) {
   auto* command = program.add_subcommand("report", "Turn run folders into one page that works anywhere");
   const auto state = std::make_shared<ReportCommand>();
-  command->add_option("runs", state->runs, "Run folders, as `quest train` or `quest toy` writes them")
+  command
+      ->add_option("runs", state->runs, "Run folders, as `quest train` or `quest toy` writes them; or runs/timeseries")
       ->required()
       ->type_name("RUN");
   command

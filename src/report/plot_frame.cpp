@@ -16,6 +16,8 @@ struct Tick {
 
 std::vector<Tick> ticks_of(const Axis& axis) {
   std::vector<Tick> result;
+  for (std::size_t i = 0; i < axis.names.size(); ++i) result.push_back({static_cast<double>(i), axis.names[i]});
+  if (!result.empty()) return result;
   if (axis.spacing == Spacing::logarithmic) {
     for (const double value : logarithmic_ticks(axis.range)) result.push_back({value, compact(value)});
     return result;

@@ -3,6 +3,7 @@
 // Title, grid and axes around a plot with a value on each axis.
 
 #include <string>
+#include <vector>
 
 #include "report/figure.h"
 #include "report/scale.h"
@@ -14,6 +15,7 @@ struct Axis {
   Range range;
   double unit = 1.0;  // what a tick label counts: 0.01 shows 0.5 as 50; only on a linear axis
   Spacing spacing = Spacing::linear;
+  std::vector<std::string> names = {};  // of 0, 1, 2, ...: ticks in the place of numbers
 };
 
 class PlotFrame {
