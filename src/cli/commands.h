@@ -20,6 +20,8 @@ void add_eval_command(CLI::App& program);
 void add_recipes_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_paper_command(CLI::App& program);
+// Adds to the command `paper`, which must be there.
+void add_time_series_paper_command(CLI::App& program);
 // Add to the command `bench`, which must be there.
 void add_toy_bench_command(CLI::App& program);
 void add_train_bench_command(CLI::App& program);

@@ -59,5 +59,6 @@ int main(int argc, char** argv) {
   quest::cli::add_recipes_command(program);
   quest::cli::add_report_command(program);
   quest::cli::add_paper_command(program);
+  quest::cli::add_time_series_paper_command(program);
   return run(program, argc, argv);
 }

@@ -12,8 +12,10 @@
 
 #include "cli/commands.h"
 #include "cli/table.h"
+#include "cli/time_series_report.h"
 #include "cli/toy_report.h"
 #include "cli/usage_error.h"
+#include "experiments/time_series_results.h"
 #include "experiments/toy_read.h"
 
 namespace quest::cli {
@@ -24,6 +26,7 @@ using experiments::PaperState;
 using experiments::ToyRun;
 
 constexpr std::string_view kToy = "toy";
+constexpr std::string_view kTimeSeries = "timeseries";
 
 struct PaperCommand {
   std::string experiment;
@@ -57,9 +60,23 @@ std::string our_success(const ToyRun& run, std::string_view formulation) {
   return fixed(100.0 * found->success_rate(), 0) + " %";
 }
 
-std::string ours(const PaperItem& item, const std::optional<ToyRun>& toy) {
-  if (item.experiment != kToy || item.measure.empty() || !toy) return "";
-  return pair_text(our_success(*toy, "quest"), our_success(*toy, "standard"));
+// The runs that items are compared with.
+struct OurRuns {
+  std::optional<ToyRun> toy;
+  std::vector<experiments::TimeSeriesSummary> time_series;
+};
+
+OurRuns our_runs(const std::string& folder) {
+  return {.toy = latest_toy_run(folder),
+          .time_series =
+              experiments::summarize(experiments::read_time_series(std::filesystem::path(folder) / kTimeSeries))};
+}
+
+std::string ours(const PaperItem& item, const OurRuns& runs) {
+  if (item.measure.empty()) return "";
+  if (item.experiment == kTimeSeries) return time_series_headline(item.label, runs.time_series);
+  if (item.experiment != kToy || !runs.toy) return "";
+  return pair_text(our_success(*runs.toy, "quest"), our_success(*runs.toy, "standard"));
 }
 
 std::vector<PaperItem> items_of(std::string_view experiment) {
@@ -74,7 +91,7 @@ std::string command_of(const std::vector<PaperItem>& items) {
   return found == items.end() ? "" : std::string(found->command);
 }
 
-void print_items(std::span<const std::string_view> names, const std::optional<ToyRun>& toy) {
+void print_items(std::span<const std::string_view> names, const OurRuns& runs) {
   Table table({{"", Align::left},
                {"shows", Align::left},
                {"measure", Align::left},
@@ -86,7 +103,7 @@ void print_items(std::span<const std::string_view> names, const std::optional<To
     table.add_row({std::string(name), command_of(items), "", "", "", ""});
     for (const PaperItem& item : items) {
       table.add_row({"  " + std::string(item.label), std::string(item.shows), std::string(item.measure),
-                     pair_text(std::string(item.quest), std::string(item.standard)), ours(item, toy),
+                     pair_text(std::string(item.quest), std::string(item.standard)), ours(item, runs),
                      std::string(experiments::state_name(item.state))});
     }
   }
@@ -103,8 +120,9 @@ void print_states() {
 }
 
 void print_all(const PaperCommand& command) {
-  const auto toy = latest_toy_run(command.runs);
-  print_items(experiments::paper_experiments(), toy);
+  const auto runs = our_runs(command.runs);
+  const auto& toy = runs.toy;
+  print_items(experiments::paper_experiments(), runs);
   std::cout << "our toy: " << (toy ? run_line(*toy) : "no run in \"" + command.runs + "\"; start with `quest toy`")
             << "\n\n";
   print_states();
@@ -112,7 +130,7 @@ void print_all(const PaperCommand& command) {
 
 void print_toy(const PaperCommand& command) {
   const auto toy = latest_toy_run(command.runs);
-  print_items({{kToy}}, toy);
+  print_items({{kToy}}, {.toy = toy, .time_series = {}});
   if (!toy) {
     std::cout << "ours: no run in \"" << command.runs << "\"; start with `quest toy`\n";
     return;
@@ -129,7 +147,7 @@ void run_paper(const PaperCommand& command) {
   } else if (command.experiment == kToy) {
     print_toy(command);
   } else if (const auto found = std::ranges::find(known, command.experiment); found != known.end()) {
-    print_items({{*found}}, std::nullopt);
+    print_items({{*found}}, {});
     std::cout << "Nothing of this runs here yet.\n";
   } else {
     std::string names;
@@ -145,7 +163,9 @@ void add_paper_command(CLI::App& program) {
   const auto state = std::make_shared<PaperCommand>();
   command->add_option("experiment", state->experiment, "Only this one, in detail")->type_name("EXPERIMENT");
   command->add_option("--runs", state->runs, "Where run folders lie")->capture_default_str()->type_name("FOLDER");
-  command->callback([state] { run_paper(*state); });
+  command->callback([state, command] {
+    if (command->get_subcommands().empty()) run_paper(*state);
+  });
 }
 
 }  // namespace quest::cli
