@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadTraining{"eval image", "expected --run FOLDER, or --weights FILE"},
         BadTraining{"eval image --recipe fashion-mnist-tiny", "expected the weights to evaluate"},
         BadTraining{"eval image --run no/such/run", "\"no/such/run/recipe.toml\" cannot be read"},
-        BadTraining{"recipes show fashion", "the nearest is \"fashion-mnist-tiny\""}));
+        BadTraining{"recipes show fashion-mnist", "the nearest is \"fashion-mnist-tiny\""}));
 
 }  // namespace
 }  // namespace quest::cli
