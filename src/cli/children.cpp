@@ -59,8 +59,8 @@ pid_t start(const Child& child, std::vector<std::string>& environment) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) {
-    throw std::runtime_error("starting \"" + child.arguments.front() + "\" with its output in \"" +
-                             child.log.string() + "\" failed: " + std::strerror(failure));
+    throw std::runtime_error("starting \"" + child.arguments.front() + "\" with its output in \"" + child.log.string() +
+                             "\" failed: " + std::strerror(failure));
   }
   return process;
 }

@@ -1,4 +1,5 @@
-// `quest paper timeseries`: the paper's tables of the time-series experiment beside ours, and the trainings behind them.
+// `quest paper timeseries`: the paper's tables of the time-series experiment beside ours, and the trainings behind
+// them.
 
 #include <CLI/App.hpp>
 #include <iostream>
@@ -48,7 +49,8 @@ void run_time_series(TimeSeriesCommand command, bool asks_for_trainings) {
   const std::size_t failed = command.train ? train_time_series(command.sweep) : 0;
   print_results(command.sweep.folder, command.json_path);
   if (failed > 0) {
-    throw std::runtime_error(std::to_string(failed) + " trainings failed, as told above; the same command tries those again");
+    throw std::runtime_error(std::to_string(failed) +
+                             " trainings failed, as told above; the same command tries those again");
   }
 }
 
@@ -61,8 +63,8 @@ void add_time_series_paper_command(CLI::App& program) {
   const auto state = std::make_shared<TimeSeriesCommand>();
   auto& sweep = state->sweep;
   auto* runs = command->add_option("--runs", state->runs, "Where run folders lie; ours in timeseries/")
-      ->capture_default_str()
-      ->type_name("FOLDER");
+                   ->capture_default_str()
+                   ->type_name("FOLDER");
   command->add_option("--json", state->json_path, "Write the results to this file")->type_name("FILE");
   command->add_flag("--train", state->train, "Train what is missing, then print; may be stopped and started again");
   auto* trainings = command->add_option_group("With --train");

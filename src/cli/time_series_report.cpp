@@ -89,8 +89,10 @@ std::string time_series_paper_tables(std::span<const TimeSeriesSummary> summarie
     text += table_text(table, summaries);
   }
   return text +
-         "\nOurs: mean ± deviation of the test accuracy in percent (seeds). Protocol paper: its best epoch, as the paper "
-         "has it;\nholdout: the epoch that training cases held back choose. Means are over the data sets that have every "
+         "\nOurs: mean ± deviation of the test accuracy in percent (seeds). Protocol paper: its best epoch, as the "
+         "paper "
+         "has it;\nholdout: the epoch that training cases held back choose. Means are over the data sets that have "
+         "every "
          "column.\n";
 }
 
@@ -104,9 +106,8 @@ std::string time_series_headline(std::string_view label, std::span<const TimeSer
   const auto pair_of = [&](const std::vector<double>& values) {
     std::string text;
     for (const auto* formulation : {"quest", "standard"}) {
-      const auto column = std::ranges::find_if(table->columns, [&](const auto& one) {
-        return one.formulation == formulation && one.head == "class_token";
-      });
+      const auto column = std::ranges::find_if(
+          table->columns, [&](const auto& one) { return one.formulation == formulation && one.head == "class_token"; });
       if (!text.empty()) text += " / ";
       text += column == table->columns.end() ? kNone : percent_text(values[column - table->columns.begin()]);
     }

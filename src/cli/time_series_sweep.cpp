@@ -73,10 +73,9 @@ std::vector<std::string> assignments_of(const TimeSeriesSweep& sweep, const Time
                                         std::uint64_t seed) {
   std::vector<std::string> assignments = {"train.monitor_every=0"};
   assignments.insert(assignments.end(), sweep.assignments.begin(), sweep.assignments.end());
-  assignments.insert(assignments.end(),
-                     {"data.name=" + setting.data_set, "data.protocol=" + setting.protocol,
-                      "model.head=" + setting.head, "model.formulation=" + setting.formulation,
-                      "seed=" + std::to_string(seed)});
+  assignments.insert(assignments.end(), {"data.name=" + setting.data_set, "data.protocol=" + setting.protocol,
+                                         "model.head=" + setting.head, "model.formulation=" + setting.formulation,
+                                         "seed=" + std::to_string(seed)});
   return assignments;
 }
 
@@ -115,14 +114,14 @@ bool has_ended(const std::filesystem::path& folder) {
 }
 
 Child child_of(const Training& training, const std::string& device) {
-  Child child{.arguments = {std::filesystem::read_symlink("/proc/self/exe").string(), "train", kTask, "--recipe",
-                            kRecipe},
-              .log = training.folder / kLogFile};
+  Child child{
+      .arguments = {std::filesystem::read_symlink("/proc/self/exe").string(), "train", kTask, "--recipe", kRecipe},
+      .log = training.folder / kLogFile};
   for (const auto& assignment : training.assignments) {
     child.arguments.insert(child.arguments.end(), {"--set", assignment});
   }
-  child.arguments.insert(child.arguments.end(), {"--device", device, "--threads", "1", "--resume", "--run",
-                                                 training.folder.string()});
+  child.arguments.insert(child.arguments.end(),
+                         {"--device", device, "--threads", "1", "--resume", "--run", training.folder.string()});
   return child;
 }
 

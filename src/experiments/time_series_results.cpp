@@ -29,7 +29,8 @@ using Recipe = std::map<std::string, std::string>;
 
 Recipe read_recipe(const std::filesystem::path& file) {
   std::ifstream stream(file);
-  if (!stream) throw std::runtime_error("\"" + file.string() + "\" was expected to hold a run's recipe and is not there");
+  if (!stream)
+    throw std::runtime_error("\"" + file.string() + "\" was expected to hold a run's recipe and is not there");
   Recipe recipe;
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   for (const auto& setting : train::settings_of_toml(text, file.string())) {
@@ -133,9 +134,8 @@ bool has_any(const TimeSeriesComparison::Row& row) {
 
 TimeSeriesComparison::Mean mean_of(std::span<const TimeSeriesComparison::Row> rows, std::string_view protocol,
                                    std::size_t columns) {
-  TimeSeriesComparison::Mean mean{.protocol = std::string(protocol),
-                                  .ours = std::vector<double>(columns),
-                                  .paper = std::vector<double>(columns)};
+  TimeSeriesComparison::Mean mean{
+      .protocol = std::string(protocol), .ours = std::vector<double>(columns), .paper = std::vector<double>(columns)};
   for (const auto& row : rows) {
     const bool is_whole =
         std::ranges::all_of(row.cells, [](const auto& cell) { return cell.ours != nullptr && cell.paper; });

@@ -78,9 +78,9 @@ Panel dot_chart(const DotChart& chart) {
   std::string drawing = frame.drawing();
   for (std::size_t i = 0; i < chart.groups.size(); ++i) {
     const auto at = static_cast<double>(i);
-    drawing += mark("step", label_of(chart, chart.groups[i]),
-                    group_drawing(frame, chart.groups[i], at) +
-                        PlotFrame::target(frame.x()(at - 0.5), frame.x()(at + 0.5)));
+    drawing +=
+        mark("step", label_of(chart, chart.groups[i]),
+             group_drawing(frame, chart.groups[i], at) + PlotFrame::target(frame.x()(at - 0.5), frame.x()(at + 0.5)));
   }
   return {.title = chart.title,
           .summary = "Means: " + summary,

@@ -98,11 +98,12 @@ DotGroup dots_of(const TimeSeriesSummary& summary) {
 
 Figure data_set_figure(Summaries summaries) {
   const std::string& data_set = summaries.front().setting.data_set;
-  Figure figure{.id = "accuracy-" + data_set,
-                .title = data_set,
-                .caption = "Test accuracy of every seed, their mean and deviation, and the paper's single number.",
-                .legend = {{"a seed; mean and deviation", kDotColor}, {"the paper", kReferenceColor}},
-                .values = {data_set + ", seed by seed", {"formulation", "protocol", "head", "training", "accuracy"}, {}}};
+  Figure figure{
+      .id = "accuracy-" + data_set,
+      .title = data_set,
+      .caption = "Test accuracy of every seed, their mean and deviation, and the paper's single number.",
+      .legend = {{"a seed; mean and deviation", kDotColor}, {"the paper", kReferenceColor}},
+      .values = {data_set + ", seed by seed", {"formulation", "protocol", "head", "training", "accuracy"}, {}}};
   const auto kind = [](const TimeSeriesSetting& setting) { return setting.protocol + ", " + setting.head; };
   for (const auto& group : grouped_by(summaries, kind)) {
     DotChart chart{.title = "protocol " + kind(group.front().setting),
@@ -125,11 +126,11 @@ Figure data_set_figure(Summaries summaries) {
 std::string lead(std::span<const TimeSeriesTraining> trainings, Summaries summaries) {
   std::size_t ended = 0;
   for (const auto& summary : summaries) ended += summary.accuracies.size();
-  std::string markup = paragraph(
-      grouped(static_cast<long long>(ended)) +
-          " trainings of the paper's small transformer on data sets of the UEA archive; accuracies are those of the test "
-          "split, in percent.",
-      "lead");
+  std::string markup = paragraph(grouped(static_cast<long long>(ended)) +
+                                     " trainings of the paper's small transformer on data sets of the UEA archive; "
+                                     "accuracies are those of the test "
+                                     "split, in percent.",
+                                 "lead");
   markup += paragraph(
       "Protocol “paper” does as the reference code: it reports the best epoch on the test split itself, which flatters "
       "every formulation. Protocol “holdout” chooses the epoch by training cases held back, and reports the test "
@@ -144,7 +145,8 @@ std::string lead(std::span<const TimeSeriesTraining> trainings, Summaries summar
 }
 
 std::string recipe_table(const TimeSeriesTraining& training) {
-  Table table{.caption = "What all trainings share, as their recipe.toml have it", .columns = {"key", "value"}, .rows = {}};
+  Table table{
+      .caption = "What all trainings share, as their recipe.toml have it", .columns = {"key", "value"}, .rows = {}};
   for (const auto& [key, value] : training.recipe) table.rows.push_back({key, value});
   return card(table_html(table));
 }

@@ -17,7 +17,9 @@ class Children : public ::testing::Test {
   [[nodiscard]] Child shell(const std::string& script) {
     return {.arguments = {"/bin/sh", "-c", script}, .log = folder_.path() / std::to_string(count_++)};
   }
-  [[nodiscard]] std::string said_by(int child) const { return testing::text_of(folder_.path() / std::to_string(child)); }
+  [[nodiscard]] std::string said_by(int child) const {
+    return testing::text_of(folder_.path() / std::to_string(child));
+  }
 
   TemporaryFolder folder_;
   int count_ = 0;

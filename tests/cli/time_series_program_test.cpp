@@ -75,8 +75,7 @@ TEST_F(TimeSeriesProgram, TrainsWhatIsMissingAndPrintsTheTables) {
 
 TEST_F(TimeSeriesProgram, ATrainingThatFailsIsNamedAndTheOthersGoOn) {
   break_data("Heartbeat_TEST.ts");
-  const auto outcome =
-      run_quest(sweep("--formulations quest --protocols paper --jobs 1 --data Heartbeat,PEMS-SF"));
+  const auto outcome = run_quest(sweep("--formulations quest --protocols paper --jobs 1 --data Heartbeat,PEMS-SF"));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
   expect_contains(outcome, "Heartbeat/paper/class_token/quest/seed-0 failed with exit code 1: ");
   expect_contains(outcome, "Heartbeat_TEST.ts\": line 2: expected a finite number");
@@ -88,9 +87,9 @@ TEST_F(TimeSeriesProgram, StopsItsTrainingsAndGoesOnWithThem) {
   const std::string one = "--formulations quest --protocols paper --data Heartbeat ";
   const auto run = run_of("Heartbeat/paper/class_token/quest/seed-0");
   const auto metrics = (run / "metrics.jsonl").string();
-  const auto stopped = run_quest(sweep(one + "--set train.epochs=200 --set train.patience=0") +
-                                 " 2>&1 & child=$!; until [ -s " + metrics +
-                                 " ]; do sleep 0.1; done; kill -INT $child; wait $child");
+  const auto stopped =
+      run_quest(sweep(one + "--set train.epochs=200 --set train.patience=0") + " 2>&1 & child=$!; until [ -s " +
+                metrics + " ]; do sleep 0.1; done; kill -INT $child; wait $child");
   EXPECT_EQ(stopped.exit_code, 130) << stopped.output;
   expect_contains(stopped, "The same command goes on from there");
   EXPECT_EQ(nlohmann::json::parse(text_of(run / "run.json"))["status"], "interrupted");
@@ -107,8 +106,8 @@ TEST_F(TimeSeriesProgram, TakesShortFormsOfTheDataKeys) {
       folder.string() + " --run " + (folder_.path() / "run").string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   expect_contains(outcome, "test_accuracy");
-  const auto evaluated =
-      run_quest("eval timeseries --threads 1 --device cpu --run " + (folder_.path() / "run").string() + " --data PEMS-SF");
+  const auto evaluated = run_quest("eval timeseries --threads 1 --device cpu --run " +
+                                   (folder_.path() / "run").string() + " --data PEMS-SF");
   EXPECT_EQ(evaluated.exit_code, 0) << evaluated.output;
   expect_contains(evaluated, "test_accuracy");
 }

@@ -26,8 +26,8 @@ class TimeSeriesResults : public ::testing::Test {
     std::filesystem::create_directories(run);
     std::ofstream(run / "run.json") << R"({"status": ")" << status << "\"}";
     std::ofstream(run / "recipe.toml") << "seed = " << seed << "\n"
-                                       << more << "[model]\nformulation = \"" << setting.formulation
-                                       << "\"\nhead = \"" << setting.head << "\"\n[data]\nname = \"" << setting.data_set
+                                       << more << "[model]\nformulation = \"" << setting.formulation << "\"\nhead = \""
+                                       << setting.head << "\"\n[data]\nname = \"" << setting.data_set
                                        << "\"\nprotocol = \"" << setting.protocol << "\"\nfolder = \"/" << seed
                                        << "\"\n";
     std::ofstream metrics(run / "metrics.jsonl");

@@ -62,11 +62,12 @@ TEST(TimeSeriesPage, SaysWhatIsNotCounted) {
 }
 
 TEST(DotChart, DrawsEveryValueAndTheReference) {
-  const auto panel = dot_chart({.title = "title",
-                                .y_title = "y",
-                                .reference_name = "the paper",
-                                .groups = {{.name = "a", .values = {1, 2, 3}, .mean = 2, .deviation = 1, .reference = 4},
-                                           {.name = "b", .values = {2}, .mean = 2}}});
+  const auto panel =
+      dot_chart({.title = "title",
+                 .y_title = "y",
+                 .reference_name = "the paper",
+                 .groups = {{.name = "a", .values = {1, 2, 3}, .mean = 2, .deviation = 1, .reference = 4},
+                            {.name = "b", .values = {2}, .mean = 2}}});
   EXPECT_EQ(count_of(panel.drawing, "<circle"), 4U);
   EXPECT_EQ(count_of(panel.drawing, "series1"), 1U) << "only one group has a reference";
   expect_contains(panel.drawing, "the paper 4");
