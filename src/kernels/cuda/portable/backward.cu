@@ -56,7 +56,7 @@ template <typename T, int kWidth, Owns kOwns>
 __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
                                   GradientShape<T, kWidth, kOwns>::kBlocksPerProcessor)
     gradient_kernel(const __grid_constant__ GradientParameters p) {
-  extern __shared__ __align__(16) uint8_t memory[];
+  extern __shared__ __align__(128) uint8_t memory[];
   using Block = GradientBlock<T, kWidth, kOwns>;
   constexpr int kOwned = GradientShape<T, kWidth, kOwns>::kOwned;
   auto& shared = *reinterpret_cast<typename Block::Memory*>(memory);

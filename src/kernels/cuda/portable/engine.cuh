@@ -34,13 +34,13 @@ __device__ inline void multiply_tf32(Accumulator& c, const Fragment& a, uint32_t
 // right operand stored [depth][column].
 template <typename Tile>
 __device__ uint32_t left_address(Tile tile, int row, int step) {
-  return tile.chunk_address(row + lane_id() % 16, 2 * step + lane_id() / 16);
+  return tile.chunk_address(row, lane_id() % 16, 2 * step, lane_id() / 16);
 }
 
 // As right operand stored [column][depth]; its column halves are words {0,1} and {2,3}.
 template <typename Tile>
 __device__ uint32_t right_address(Tile tile, int row, int step) {
-  return tile.chunk_address(row + lane_id() % 8 + lane_id() / 16 * 8, 2 * step + lane_id() / 8 % 2);
+  return tile.chunk_address(row, lane_id() % 8 + lane_id() / 16 * 8, 2 * step, lane_id() / 8 % 2);
 }
 
 // As load_left would read it back.

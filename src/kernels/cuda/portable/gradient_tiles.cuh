@@ -8,6 +8,9 @@
 
 namespace quest::kernels::cuda::portable {
 
+// Warps of a block at D = 128 that work in pairs. 0: none do. 8 share twice the keys and need 148 KiB.
+inline constexpr int kPairedWarps = 4;
+
 enum class Owns { queries, keys_and_values, keys, values, keys_for_all };
 
 struct GradientParameters {
@@ -33,38 +36,50 @@ struct GradientShape {
   static constexpr bool kKeySide = kOwns != Owns::queries;
   static constexpr bool kAddsQueries = kOwns == Owns::keys_for_all;
   static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T));
-  static constexpr int kWarps = kRowBytes <= 512 ? 4 : 2;
+  // The warps of a pair have the same owned rows: each computes the scores of half of the streamed rows and sums half
+  // of the columns over all. Two row tiles of half the columns read less shared memory than one of all.
+  static constexpr bool kPaired = kAddsQueries && kWidth == 128 && kPairedWarps > 0;
+  static constexpr int kPair = kPaired ? 2 : 1;
+  static constexpr int kWarps = kPaired ? kPairedWarps : kRowBytes <= 512 ? 4 : 2;
   static constexpr int kThreads = kWarps * 32;
-  static constexpr int kRowTiles = kAddsQueries && kWidth <= 64 ? 2 : 1;  // of a warp
-  static constexpr int kOwned = kWarps * kRowTiles * 16;
+  static constexpr int kRowTiles = kAddsQueries && (kWidth <= 64 || kPaired) ? 2 : 1;  // of a warp
+  static constexpr int kOwned = kWarps / kPair * kRowTiles * 16;
+  static constexpr int kSumColumns = kWidth / kPair;  // of a warp
   static constexpr int kStreamed = kRowBytes > 256 ? 16 : sizeof(T) == 2 ? 64 : 32;
   // Tiles of streamed rows in shared memory, which may be no more than 99 KiB: of q or k, and of dO or v.
   static constexpr int kStages = kRowBytes <= 512 ? 2 : 1;
   static constexpr int kSecondStages = kWidth <= 64 ? 2 : 1;
-  static constexpr int kParts = kRowTiles;  // in which a tile of streamed rows is taken, for want of registers
-  static constexpr int kPartRows = kStreamed / kParts;
+  static constexpr int kPartRows = kStreamed / kRowTiles;
+  static constexpr int kParts = kRowTiles / kPair;  // that a warp takes of a tile of streamed rows, one by one
   static constexpr bool kHeld = sizeof(T) == 2 && kWidth * kRowTiles <= 64 && kKeySide;
-  static constexpr int kBlocksPerProcessor = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= 64 && !kKeySide)) ? 3 : 2;
-  using OwnedTile = RowTile<T, kWidth, kOwned>;
-  using StreamedTile = RowTile<T, kWidth, kStreamed>;
-  using StreamedPart = RowTile<T, kWidth, kPartRows>;
+  static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= 64 && !kKeySide));
+  static constexpr int kBlocksPerProcessor = kSmall ? 3 : kWarps > 4 ? 1 : 2;
+  using OwnedTile = RowTile<T, kWidth, kOwned, kPaired>;
+  using StreamedTile = RowTile<T, kWidth, kStreamed, kPaired>;
+  using StreamedPart = RowTile<T, kWidth, kPartRows, kPaired>;
+  using ScoreTile = RowTile<T, kStreamed, kOwned, kPaired>;  // [keys][queries]
+};
+
+template <int kCount, bool kDraws>
+struct QuerySide {
+  alignas(16) QueryTerms terms[kCount];
+  float to_fixed[kCount];
 };
 
 template <int kCount>
-struct QuerySide {
-  alignas(16) QueryTerms terms[kCount];
+struct QuerySide<kCount, true> : QuerySide<kCount, false> {
   uint2 dropout[kCount];
-  float to_fixed[kCount];
 };
 
 template <typename T, int kWidth, Owns kOwns>
 struct GradientTiles {
   using Shape = GradientShape<T, kWidth, kOwns>;
   static constexpr bool kKeySide = Shape::kKeySide;
-  alignas(16) uint8_t owned[2][Shape::OwnedTile::kBytes];
-  alignas(16) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
-  alignas(16) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
-  QuerySide<kKeySide ? Shape::kStreamed : Shape::kOwned> queries[kKeySide ? Shape::kStages : 1];
+  static constexpr int kQueries = kKeySide ? Shape::kStreamed : Shape::kOwned;
+  alignas(Shape::OwnedTile::kAlignment) uint8_t owned[2][Shape::OwnedTile::kBytes];
+  alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
+  alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
+  QuerySide<kQueries, !Shape::kPaired> queries[kKeySide ? Shape::kStages : 1];
   float owned_factors[Shape::kOwned];
   alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];
@@ -74,12 +89,22 @@ struct GradientTiles {
 template <typename T, int kWidth, Owns kOwns>
 struct GradientMemory : GradientTiles<T, kWidth, kOwns> {};
 
-// And the gradients of the scores, [keys][queries].
+// What pairs of warps need: the weights, and draws for one tile only, there being no room for more.
+template <typename Shape, bool kPaired = Shape::kPaired>
+struct PairMemory {};
+
+template <typename Shape>
+struct PairMemory<Shape, true> {
+  alignas(Shape::ScoreTile::kAlignment) uint8_t weights[Shape::ScoreTile::kBytes];
+  uint2 dropout[Shape::kStreamed];
+};
+
+// And the gradients of the scores.
 template <typename T, int kWidth>
-struct GradientMemory<T, kWidth, Owns::keys_for_all> : GradientTiles<T, kWidth, Owns::keys_for_all> {
-  using Shape = GradientShape<T, kWidth, Owns::keys_for_all>;
-  using ScoreTile = RowTile<T, Shape::kStreamed, Shape::kOwned>;
-  alignas(16) uint8_t score_gradients[ScoreTile::kBytes];
+struct GradientMemory<T, kWidth, Owns::keys_for_all> : GradientTiles<T, kWidth, Owns::keys_for_all>,
+                                                       PairMemory<GradientShape<T, kWidth, Owns::keys_for_all>> {
+  using ScoreTile = typename GradientShape<T, kWidth, Owns::keys_for_all>::ScoreTile;
+  alignas(ScoreTile::kAlignment) uint8_t score_gradients[ScoreTile::kBytes];
 };
 
 // One step of a block's loop: one tile of streamed rows.
@@ -105,5 +130,20 @@ struct Steps {
     return {step.index + 1, row == begin ? step.head + 1 : step.head, row};
   }
 };
+
+// Of a block that owns rows from first_owned on, of a head whose group has `group` heads of queries.
+template <typename Shape>
+__device__ Steps steps_of(const ScoreRules& rules, int first_owned, int head, int group) {
+  constexpr bool kKeySide = Shape::kKeySide;
+  constexpr int kStreamed = Shape::kStreamed;
+  if (first_owned >= (kKeySide ? rules.keys : rules.queries)) return {};
+  const int visible = kKeySide ? rules.queries : rules.limit(min(first_owned + Shape::kOwned, rules.queries) - 1);
+  const int first = kKeySide ? rules.first_query(first_owned) / kStreamed : 0;
+  const int tiles = max(0, static_cast<int>(ceil_div(visible, kStreamed)) - first);
+  const bool turns = Shape::kAddsQueries && !rules.causal;
+  const int turn = turns ? static_cast<int>(static_cast<int64_t>(first_owned) * tiles / rules.keys) : 0;
+  return {first * kStreamed, (first + tiles - 1) * kStreamed, (first + turn) * kStreamed,
+          kKeySide ? tiles * group : tiles, kKeySide ? head * group : head};
+}
 
 }  // namespace quest::kernels::cuda::portable

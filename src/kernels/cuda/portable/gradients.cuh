@@ -12,12 +12,13 @@
 #include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/query_sums.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
-#include "kernels/cuda/portable/store.cuh"
+#include "kernels/cuda/portable/store_gradients.cuh"
 
 namespace quest::kernels::cuda::portable {
 
 template <typename T, int kWidth, Owns kOwns>
 struct GradientBlock {
+  using Stored = T;
   using Shape = GradientShape<T, kWidth, kOwns>;
   using Memory = GradientMemory<T, kWidth, kOwns>;
   using OwnedTile = typename Shape::OwnedTile;
@@ -27,7 +28,9 @@ struct GradientBlock {
   static constexpr bool kAddsQueries = Shape::kAddsQueries;
   static constexpr bool kSecond = kOwns == Owns::values || kOwns == Owns::keys_and_values || kAddsQueries;  // sums dV
   static constexpr Along kRows = kKeySide ? Along::keys : Along::queries;
+  static constexpr bool kPaired = Shape::kPaired;
   static constexpr int kStreamed = Shape::kStreamed;
+  static constexpr int kSumColumns = Shape::kSumColumns;
   static constexpr int kRowTiles = Shape::kRowTiles;
   static constexpr int kParts = Shape::kParts;
   static constexpr int kPartRows = Shape::kPartRows;
@@ -46,8 +49,8 @@ struct GradientBlock {
   int query_slot;   // the first one of this sequence
   LeftRows<T, kWidth, kRowTiles, Shape::kHeld> first_left;
   LeftRows<T, kWidth, kRowTiles, Shape::kHeld> second_left;
-  Accumulator first_sums[kRowTiles][kFirst ? kWidth / 8 : 1];
-  Accumulator second_sums[kRowTiles][kSecond ? kWidth / 8 : 1];
+  Accumulator first_sums[kRowTiles][kFirst ? kSumColumns / 8 : 1];
+  Accumulator second_sums[kRowTiles][kSecond ? kSumColumns / 8 : 1];
   bool guarded = false;
   bool takes_back = false;  // what was added to the sums of dQ
 
@@ -60,7 +63,7 @@ struct GradientBlock {
         group(static_cast<int>(p.problem.heads / p.problem.kv_heads)),
         head(place.head),
         first_owned(place.tile * Shape::kOwned),
-        first_row(first_owned + warp_id() * kRowTiles * 16),
+        first_row(first_owned + warp_id() / Shape::kPair * kRowTiles * 16),
         query_slots(static_cast<int>(tile_slots(packed(), p.problem.batch, p.problem.queries, kSumRows))),
         query_slot(packed() ? static_cast<int>(first_slot(sequence.first_query, sequence.index, kSumRows)) : 0) {
     if (kAddsQueries) rules.mask_type = MaskType::none;
@@ -74,38 +77,37 @@ struct GradientBlock {
   __device__ StreamedTile second_tile(int step) const {
     return {shared_address(memory.streamed_second[step % Shape::kSecondStages])};
   }
+  __device__ static int warp_of_pair() { return warp_id() % Shape::kPair; }
   __device__ int owned_rows() const { return kKeySide ? rules.keys : rules.queries; }
 
   __device__ Rows<T> rows_of(const Matrix& m, int of_head, bool key) const {
     return {m, sequence.batch, of_head, key ? sequence.first_key : sequence.first_query};
   }
 
-  __device__ Steps steps() const {
-    Steps result{};
-    if (first_owned >= owned_rows()) return result;
-    const int visible = kKeySide ? rules.queries : rules.limit(min(first_owned + Shape::kOwned, rules.queries) - 1);
-    const int first = kKeySide ? rules.first_query(first_owned) / kStreamed : 0;
-    const int tiles = max(0, static_cast<int>(ceil_div(visible, kStreamed)) - first);
-    const bool turns = kAddsQueries && !rules.causal;
-    const int turn = turns ? static_cast<int>(static_cast<int64_t>(first_owned) * tiles / rules.keys) : 0;
-    return {first * kStreamed, (first + tiles - 1) * kStreamed, (first + turn) * kStreamed,
-            kKeySide ? tiles * group : tiles, kKeySide ? head * group : head};
-  }
-
-  template <int kCount>
-  __device__ void stage_query_side(QuerySide<kCount>& side, int query_head, int first_query) const {
+  __device__ void stage_query_side(int step, int query_head, int first_query) const {
+    auto& side = query_side(step);
     const int64_t at =
         dense_row(sequence.batch, p.problem.heads, query_head, p.problem.queries, sequence.first_query + first_query);
-    each_of<Shape::kThreads, kCount>([&](int i) {
+    each_of<Shape::kThreads, Memory::kQueries>([&](int i) {
       // Past the end all rows are zero, and so is what they would contribute.
       const bool exists = first_query + i < rules.queries;
       copy_pair(shared_address(side.terms + i), p.query_terms + (exists ? at + i : 0), exists);
       if (kAddsQueries) copy_word(shared_address(side.to_fixed + i), p.to_fixed + (exists ? at + i : 0), exists);
-      if (p.problem.dropout_p > 0) {
-        const DropoutRow draw(p.problem.dropout_seed, sequence.index, query_head, first_query + i);
-        side.dropout[i] = {draw.first_key, draw.second_key};
-      }
+      if (!kPaired) draw_dropout(step, query_head, first_query, i);
     });
+  }
+
+  __device__ auto& dropout(int step) const {
+    if constexpr (kPaired) {
+      return memory.dropout;
+    } else {
+      return query_side(step).dropout;
+    }
+  }
+  __device__ void draw_dropout(int step, int query_head, int first_query, int i) const {
+    if (p.problem.dropout_p == 0) return;
+    const DropoutRow draw(p.problem.dropout_seed, sequence.index, query_head, first_query + i);
+    dropout(step)[i] = {draw.first_key, draw.second_key};
   }
 
   __device__ const float* owned_factors() const { return kKeySide ? p.key_factors : p.query_factors; }
@@ -124,7 +126,7 @@ struct GradientBlock {
     stage<Shape::kThreads>(owned(0), rows_of(kKeySide ? p.k : p.q, head, kKeySide), first_owned, owned_rows());
     stage<Shape::kThreads>(owned(1), rows_of(kKeySide ? p.v : p.grad_out, head, kKeySide), first_owned, owned_rows());
     stage_factors(memory.owned_factors, owned_factors(), head, first_owned, kKeySide);
-    if (!kKeySide) stage_query_side(memory.queries[0], head, first_owned);
+    if (!kKeySide) stage_query_side(0, head, first_owned);
     commit_copies();
   }
 
@@ -137,13 +139,16 @@ struct GradientBlock {
     const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
     stage<Shape::kThreads>(first_tile(step.index), rows, step.row, streamed_rows());
     stage_factors(memory.streamed_factors[turn], streamed_factors(), streamed_head(step), step.row, !kKeySide);
-    if (kKeySide) stage_query_side(memory.queries[turn], step.head, step.row);
+    if (kKeySide) stage_query_side(step.index, step.head, step.row);
     commit_copies();
   }
   __device__ void stage_second(const Steps& s, Step step) {
     if (step.index >= s.count) return;
     const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
+    if (kPaired) {
+      each_of<Shape::kThreads, Memory::kQueries>([&](int i) { draw_dropout(step.index, step.head, step.row, i); });
+    }
     commit_copies();
   }
 
@@ -163,7 +168,7 @@ struct GradientBlock {
     scale_columns(scores, memory.streamed_factors[step % Shape::kStages] + part * kPartRows);
   }
 
-  __device__ const auto& query_side(int step) const { return memory.queries[kKeySide ? step % Shape::kStages : 0]; }
+  __device__ auto& query_side(int step) const { return memory.queries[kKeySide ? step % Shape::kStages : 0]; }
   // Of the queries of query_side: those of row tile r, or of part `part` of the streamed ones.
   __device__ int first_query(int r, int part) const {
     return kKeySide ? part * kPartRows : first_row - first_owned + r * 16;
@@ -234,7 +239,7 @@ struct GradientBlock {
         weight = hidden ? 0.0f : exp2_fast(exponent > 0 ? 0.0f : exponent);
         bool kept = true;
         if (drop) {
-          const uint2 draw = side.dropout[query];
+          const uint2 draw = dropout(step)[query];
           kept = factors.keeps(draw.x, draw.y, first_key + (kKeySide ? row : column));
           grad = kept ? grad * factors.kept : 0.0f;
         }
@@ -269,6 +274,11 @@ struct GradientBlock {
   __device__ static typename Shape::StreamedPart part_of(StreamedTile tile, int part) {
     return {tile.chunk_address(part * kPartRows, 0)};
   }
+  // The columns of a tile that this warp sums.
+  template <typename Tile>
+  __device__ static Tile summed_columns(Tile tile) {
+    return {tile.chunk_address(0, warp_of_pair() * (Tile::kChunks / Shape::kPair))};
+  }
 
   // Where there is room for one second tile only, the next one is under way from its last product on.
   __device__ void take(const Steps& s, Step now, Step next) {
@@ -281,7 +291,8 @@ struct GradientBlock {
     constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
     static_assert(kParts == 1 || (kAddsQueries && !kRefills));
 #pragma unroll 1
-    for (int part = 0; part < kParts; ++part) {
+    for (int turn = 0; turn < kParts; ++turn) {
+      const int part = kPaired ? warp_of_pair() : turn;
       const auto first_part = part_of(first_tile(index), part);
       const auto second_part = part_of(second_tile(index), part);
       Accumulator weights[kRowTiles][kBlocks] = {};
@@ -338,8 +349,9 @@ struct GradientBlock {
       for (int r = 0; r < kRowTiles; ++r) {
         if constexpr (kAddsQueries) {
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
-          share(score_gradients[r], r, part);
+          share(score_tile(), score_gradients[r], r, part);
         }
+        if constexpr (kPaired) share(weight_tile(), Weights<T, kPartRows>(weights[r]), r, part);
         if (kFirst && (!kAddsQueries || streamed_factors() != nullptr)) {
           multiply_streamed_factors(grads[r], index, part);
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
@@ -350,28 +362,61 @@ struct GradientBlock {
           Weights<T, kPartRows> left[kRowTiles];
 #pragma unroll
           for (int r = 0; r < kRowTiles; ++r) left[r] = Weights<T, kPartRows>(weights[r]);
-          multiply_weights<T>(second_sums, left, second_part);
+          multiply_weights<T>(second_sums, left, summed_columns(second_part));
         }
       }
-      if (kRefills) {
+      if (kRefills && !kPaired) {
         __syncthreads();
         stage_second(s, next);
       }
       if constexpr (kFirst) {
-        if (active) multiply_weights<T>(first_sums, score_gradients, first_part);
+        if (active) multiply_weights<T>(first_sums, score_gradients, summed_columns(first_part));
       }
+      if constexpr (kPaired) sum_others(s, now, next, active, score_gradients);
     }
     if (kAddsQueries && !kRefills) __syncthreads();
     if constexpr (kAddsQueries) add_to_queries(now);
   }
 
-  // Puts this warp's gradients of scores where all warps can read them.
-  __device__ void share(const Weights<T, kPartRows>& gradients, int r, int part) {
-    const typename Memory::ScoreTile tile{shared_address(memory.score_gradients)};
+  __device__ auto score_tile() const { return typename Shape::ScoreTile{shared_address(memory.score_gradients)}; }
+  __device__ auto weight_tile() const { return typename Shape::ScoreTile{shared_address(memory.weights)}; }
+
+  // Puts this warp's weights or gradients of scores where all warps can read them.
+  template <typename Tile>
+  __device__ void share(Tile tile, const Weights<T, kPartRows>& scores, int r, int part) {
 #pragma unroll
-    for (int step = 0; step < gradients.kSteps; ++step) {
-      store_operand(tile, first_row - first_owned + r * 16, part * gradients.kSteps + step, gradients.steps[step]);
+    for (int step = 0; step < scores.kSteps; ++step) {
+      store_operand(tile, first_row - first_owned + r * 16, part * scores.kSteps + step, scores.steps[step]);
     }
+  }
+
+  // sums += scores · tile for the rows and columns of this warp and the streamed rows of the other one of its pair
+  __device__ void sum_others(Accumulator (&sums)[kRowTiles][kSumColumns / 8], typename Shape::ScoreTile scores,
+                             StreamedTile tile) {
+    const int other = 1 - warp_of_pair();
+    Weights<T, kPartRows> left[kRowTiles];
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+      left[r] = Weights<T, kPartRows>(scores, first_row - first_owned + r * 16, other);
+    }
+    multiply_weights<T>(sums, left, summed_columns(part_of(tile, other)));
+  }
+
+  // What the scores of the other warp give to dV and dK, once both have shared weights and gradients of scores.
+  // `scaled` are this warp's gradients times the factors of the queries, if these have any.
+  __device__ void sum_others(const Steps& s, Step now, Step next, bool active,
+                             const Weights<T, kPartRows> (&scaled)[kRowTiles]) {
+    __syncthreads();
+    if (active) sum_others(second_sums, weight_tile(), second_tile(now.index));
+    __syncthreads();
+    stage_second(s, next);
+    const auto gradients = streamed_factors() == nullptr ? score_tile() : weight_tile();
+    if (streamed_factors() != nullptr) {
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) share(gradients, scaled[r], r, warp_of_pair());
+      __syncthreads();
+    }
+    if (active) sum_others(first_sums, gradients, first_tile(now.index));
   }
 
   // What the owned keys give to dQ of a tile of queries.
@@ -379,8 +424,8 @@ struct GradientBlock {
     static_assert(kStreamed == kSumRows);
     const int64_t head_slots = dense_row(sequence.batch, p.problem.heads, now.head, query_slots, query_slot);
     int32_t* to = p.query_sums + (head_slots + now.row / kSumRows) * (kSumRows * kWidth);
-    const typename Memory::ScoreTile scores{shared_address(memory.score_gradients)};
-    add_query_gradients<T, kWidth, Shape::kWarps>(to, scores, owned(0), query_side(now.index).to_fixed, takes_back);
+    add_query_gradients<T, kWidth, Shape::kWarps>(to, score_tile(), owned(0), query_side(now.index).to_fixed,
+                                                  takes_back);
   }
 
   __device__ void meet_all(const Steps& s) {
@@ -411,47 +456,15 @@ struct GradientBlock {
     __syncthreads();
   }
 
-  __device__ void store() {
-    if constexpr (kKeySide) {
-      const int stored = static_cast<int>(sequence.keys_stored);
-#pragma unroll
-      for (int r = 0; r < kRowTiles; ++r) {
-        const int row_of_tile = first_row + r * 16;
-        if constexpr (kFirst) {
-          scale_rows(first_sums[r], p.problem.scale / owned_factor(r, 0), p.problem.scale / owned_factor(r, 1));
-          if (p.key_reciprocals != nullptr) {
-            const float* reciprocals = p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, head,
-                                                                     p.problem.keys, sequence.first_key);
-            project_rows(first_sums[r], reciprocals, row_of_tile, rules.keys, [&](int row, int column) {
-              return owned(0).element(row - first_owned, column) * memory.owned_factors[row - first_owned];
-            });
-          }
-          store_rows<T>(first_sums[r], {p.grad_k, sequence.batch, head, sequence.first_key}, row_of_tile, stored);
-        }
-        if constexpr (kSecond) {
-          const float kept = p.problem.dropout_p > 0 ? DropoutFactors(p.problem.dropout_p).kept : 1.0f;
-          scale_rows(second_sums[r], kept / owned_factor(r, 0), kept / owned_factor(r, 1));
-          store_rows<T>(second_sums[r], {p.grad_v, sequence.batch, head, sequence.first_key}, row_of_tile, stored);
-        }
-      }
-    } else {
-      const QueryPlace place{block_index, sequence.batch, head,         sequence.first_query,
-                             first_owned, first_row,      rules.queries};
-      lead_back_queries<Shape::kThreads>(first_sums[0], p.query_chain, place, owned(0),
-                                         reinterpret_cast<float*>(memory.owned[1]));
-      store_rows<T>(first_sums[0], {p.grad_q, sequence.batch, head, sequence.first_query}, first_row, rules.queries);
-    }
-  }
-
   __device__ void run() {
-    const Steps s = steps();
+    const Steps s = steps_of<Shape>(rules, first_owned, head, group);
     stage_owned();
     if constexpr (kAddsQueries) {
       meet_all_adding(s);
     } else {
       run_guarded<T, kWidth>(guarded, [&] { meet_all(s); }, [&] { return sums_are_finite(); });
     }
-    store();
+    store_gradients(*this);
   }
 
   __device__ bool sums_are_finite() const { return all_finite(first_sums) && all_finite(second_sums); }

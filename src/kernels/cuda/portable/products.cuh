@@ -87,10 +87,16 @@ struct Weights {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) steps[i] = Engine<T>::weights(blocks + i * Engine<T>::kWeightBlocks);
   }
+  // Part `part` of what store_operand left in 16 rows of a tile.
+  template <typename Tile>
+  __device__ Weights(Tile tile, int row, int part) {
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) steps[i] = Engine<T>::load_left(tile, row, part * kSteps + i);
+  }
   Weights() = default;
 };
 
-// sums += weights · tile
+// sums += weights · tile, or as many of its columns as there are sums
 template <typename T, int kRowTiles, int kBlocks, typename Tile>
 __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
                                  const Weights<T, Tile::kRows> (&weights)[kRowTiles], Tile tile) {

@@ -12,21 +12,38 @@ namespace quest::kernels::cuda::portable {
 
 __device__ inline uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
-// kRowCount rows of kWidth elements. 16 bytes between rows keep ldmatrix and columns of words free of bank conflicts.
-template <typename T, int kWidth, int kRowCount>
+// kRowCount rows of kWidth elements. 16 bytes between rows keep ldmatrix and columns of words free of bank conflicts; a
+// dense tile has no room for them and permutes the chunks of each eight rows instead.
+template <typename T, int kWidth, int kRowCount, bool kDense = false>
 struct RowTile {
   static constexpr int kRows = kRowCount;
+  static constexpr int kPeriod = 8;  // of the permutation, in rows and in chunks
+  static constexpr int kLow = kPeriod - 1;
   static constexpr int kChunkElements = 16 / sizeof(T);
   static constexpr int kChunks = kWidth / kChunkElements;
-  static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T)) + 16;
+  static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T)) + (kDense ? 0 : 16);
   static constexpr int kBytes = kRows * kRowBytes;
+  static constexpr int kAlignment = kDense ? kPeriod * 16 : 16;
 
   uint32_t base;
 
-  __device__ uint32_t chunk_address(int row, int chunk) const { return base + row * kRowBytes + chunk * 16; }
+  __device__ uint32_t chunk_address(int row, int chunk) const {
+    static_assert(!kDense || kChunks % kPeriod == 0);
+    return base + row * kRowBytes + (kDense ? chunk ^ (row & kLow) : chunk) * 16;
+  }
+  // The same for chunk (row + lane_row, chunk + lane_chunk), where `row` is a multiple of eight, `chunk` is even and
+  // lane_chunk is 0 or 1: what does not depend on the lane takes one instruction and an immediate.
+  __device__ uint32_t chunk_address(int row, int lane_row, int chunk, int lane_chunk) const {
+    if constexpr (kDense) {
+      return (chunk_address(lane_row, lane_chunk) ^ (chunk & kLow) * 16) + (chunk & ~kLow) * 16 + row * kRowBytes;
+    }
+    return chunk_address(row + lane_row, chunk + lane_chunk);
+  }
 
   __device__ float element(int row, int column) const {
-    const uint32_t address = base + row * kRowBytes + column * static_cast<int>(sizeof(T));
+    const int within = column & (kChunkElements - 1);
+    const uint32_t address =
+        chunk_address(row, (column - within) / kChunkElements) + within * static_cast<int>(sizeof(T));
     if constexpr (sizeof(T) == 4) {
       float x;
       asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
@@ -91,12 +108,13 @@ __device__ void each_of(F f) {
 
 // Starts copying rows [first, first + tile.kRows); rows from `end` on and columns past the dimension become zero. There
 // at the next wait_copies and barrier.
-template <int kThreads, typename T, int kWidth, int kRows>
-__device__ void stage(RowTile<T, kWidth, kRows> tile, const Rows<T>& from, int first, int end) {
-  using Tile = RowTile<T, kWidth, kRows>;
+template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
+__device__ void stage(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& from, int first, int end) {
+  using Tile = RowTile<T, kWidth, kRows, kDense>;
   static_assert(kRows * Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunks == 0);
   constexpr int kSteps = kRows * Tile::kChunks / kThreads;
   constexpr int kStepRows = kThreads / Tile::kChunks;
+  static_assert(!kDense || kStepRows % Tile::kPeriod == 0);
   const int row = threadIdx.x / Tile::kChunks;
   const int chunk = threadIdx.x % Tile::kChunks;
   const int column = chunk * Tile::kChunkElements;
@@ -154,9 +172,9 @@ __device__ bool clear_nonfinite(uint32_t& word) {
 
 // Elements that are not finite become zero, so that a weight of zero times them is zero; flags[row] tells which rows
 // had any. Called by all threads, with barriers before and after.
-template <int kThreads, typename T, int kWidth, int kRows>
-__device__ void clear_nonfinite(RowTile<T, kWidth, kRows> tile, volatile uint8_t* flags) {
-  using Tile = RowTile<T, kWidth, kRows>;
+template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
+__device__ void clear_nonfinite(RowTile<T, kWidth, kRows, kDense> tile, volatile uint8_t* flags) {
+  using Tile = RowTile<T, kWidth, kRows, kDense>;
   for (int row = threadIdx.x; row < kRows; row += kThreads) flags[row] = 0;
   __syncthreads();
 #pragma unroll 1
