@@ -25,5 +25,6 @@ void add_time_series_paper_command(CLI::App& program);
 // Add to the command `bench`, which must be there.
 void add_toy_bench_command(CLI::App& program);
 void add_train_bench_command(CLI::App& program);
+void add_time_series_bench_command(CLI::App& program);
 
 }  // namespace quest::cli

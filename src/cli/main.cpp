@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   quest::cli::add_bench_command(program);
   quest::cli::add_toy_bench_command(program);
   quest::cli::add_train_bench_command(program);
+  quest::cli::add_time_series_bench_command(program);
   quest::cli::add_toy_command(program);
   quest::cli::add_train_command(program);
   quest::cli::add_eval_command(program);
