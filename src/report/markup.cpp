@@ -43,12 +43,16 @@ std::string element(std::string_view name, Attributes attributes, std::string_vi
   return result + ">" + std::string(content) + "</" + std::string(name) + ">";
 }
 
-std::string number(double value, int decimals) {
+std::string fixed(double value, int decimals) {
   if (!std::isfinite(value)) return "–";
   std::array<char, 400> digits{};  // the largest double has 309 digits before the point
   const auto end =
       std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals).ptr;
-  std::string text(digits.data(), end);
+  return {digits.data(), end};
+}
+
+std::string number(double value, int decimals) {
+  std::string text = fixed(value, decimals);
   if (text.find('.') != std::string::npos) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();

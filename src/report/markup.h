@@ -21,6 +21,9 @@ using Attributes = std::initializer_list<std::pair<std::string_view, std::string
 // finite.
 [[nodiscard]] std::string number(double value, int decimals = 2);
 
+// Exactly so many decimals, for columns: 42.00.
+[[nodiscard]] std::string fixed(double value, int decimals = 2);
+
 // Four significant digits: 0.0312, 25.3, 12346; with an exponent where that is shorter: 2.5e-5.
 [[nodiscard]] std::string compact(double value);
 

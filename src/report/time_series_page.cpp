@@ -19,12 +19,12 @@ using experiments::TimeSeriesTraining;
 
 using Summaries = std::span<const TimeSeriesSummary>;
 
-Cell percent_cell(double percent) { return {number(percent), percent}; }
+Cell percent_cell(double percent) { return {fixed(percent), percent}; }
 
 Cell paper_cell(const std::optional<double>& percent) { return percent ? percent_cell(*percent) : Cell("–"); }
 
 std::string spread_text(const TimeSeriesSummary& summary) {
-  return number(summary.mean) + " ± " + number(summary.deviation);
+  return fixed(summary.mean) + " ± " + fixed(summary.deviation);
 }
 
 Cell ours_cell(const TimeSeriesSummary* summary) {

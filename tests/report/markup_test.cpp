@@ -37,6 +37,7 @@ TEST(Markup, AttributesAreEscapedAndContentIsNot) {
 }
 
 TEST(Markup, NumbersAreShort) {
+  EXPECT_EQ(fixed(42.0), "42.00");
   EXPECT_EQ(number(12.0), "12");
   EXPECT_EQ(number(0.5), "0.5");
   EXPECT_EQ(number(-3.256), "-3.26");

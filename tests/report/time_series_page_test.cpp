@@ -43,7 +43,7 @@ TEST(TimeSeriesPage, ShowsTablesFiguresAndRecipe) {
   const auto report = time_series_report(all);
   const auto page = page_html(report.page);
   for (const char* part : {"12 trainings", "Table 7 of the paper", "Table A7 of the paper", "Table A8 of the paper",
-                           "71 ± 1", "78.54", "mean of 1", "train.epochs", "&lt;key&gt;"}) {
+                           "71.00 ± 1.00", "78.54", "mean of 1", "train.epochs", "&lt;key&gt;"}) {
     expect_contains(page, part);
   }
   ASSERT_EQ(report.figures.size(), 1U);
