@@ -7,16 +7,21 @@
 #include <array>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "cli/attention_contest.h"
 #include "cli/bench_report.h"
 #include "cli/commands.h"
+#include "cli/compiled_loop.h"
 #include "cli/device_clock.h"
 #include "cli/dtype_option.h"
 #include "cli/formulation_option.h"
 #include "cli/json_file.h"
 #include "cli/progress.h"
+#include "cli/python_clock.h"
 #include "cli/terminal.h"
+#include "cli/toy_python_loop.h"
 #include "cli/usage_error.h"
 #include "cli/versions.h"
 
@@ -32,6 +37,7 @@ struct BenchOptions {
   std::string formulation = "quest";
   int threads = 2;
   MeasurePlan plan;
+  std::string python = default_python();
   std::string json_path;
   bool markdown = false;
 };
@@ -69,6 +75,33 @@ std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, con
   return rows;
 }
 
+std::string compiled_settings(const std::vector<AttentionShape>& shapes, const std::string& dtype) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& shape : shapes) {
+    list.push_back({{"q", {shape.batch, shape.heads, shape.queries, shape.dim}},
+                    {"k", {shape.batch, shape.kv_heads, shape.keys, shape.dim}},
+                    {"v", {shape.batch, shape.kv_heads, shape.keys, shape.value_dim}},
+                    {"causal", shape.causal}});
+  }
+  return nlohmann::json({{"dtype", dtype}, {"shapes", list}}).dump();
+}
+
+// torch.compile needs Python: a process of its own measures it when ours is done.
+void add_compiled_times(std::vector<BenchRow>& rows, const std::vector<AttentionShape>& shapes,
+                        const std::string& dtype, const std::string& python) {
+  Progress progress(std::cerr, standard_error_is_terminal());
+  try {
+    PythonClock clock(python, kCompiledLoop, compiled_settings(shapes, dtype));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i].compiled_quest_ms = 1e3 * clock.seconds(static_cast<int>(i));
+      progress.update(static_cast<double>(i + 1) / static_cast<double>(rows.size()), "torch.compile");
+    }
+  } catch (const std::runtime_error& error) {
+    progress.clear();
+    std::cerr << "No times under torch.compile: " << error.what() << "\n";
+  }
+}
+
 void run_attention_bench(const BenchOptions& options) {
   const bool on_gpu = options.device == "cuda";
   const auto shapes = requested_shapes(options);
@@ -80,7 +113,8 @@ void run_attention_bench(const BenchOptions& options) {
   require_writable(options.json_path);
   at::set_num_threads(options.threads);
 
-  const auto rows = measure_all(shapes, contest_options, options.plan);
+  auto rows = measure_all(shapes, contest_options, options.plan);
+  if (on_gpu) add_compiled_times(rows, shapes, dtype, options.python);
   const auto style = options.markdown ? TableStyle::markdown : TableStyle::text;
   std::cout << (on_gpu ? gpu_setting_line() : setting_line()) << ", " << dtype << ", formulation "
             << options.formulation << "; milliseconds and " << (on_gpu ? "TFLOP/s" : "GFLOP/s")
@@ -129,6 +163,9 @@ void add_bench_command(CLI::App& program) {
   command->add_option("--seconds", options->plan.budget_seconds, "Time per row after which no more samples are added")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));
+  command->add_option("--python", options->python, "Python with torch that measures torch.compile, on a GPU")
+      ->capture_default_str()
+      ->type_name("PATH");
   command->add_option("--json", options->json_path, "Write the times to this file")->type_name("FILE");
   command->add_flag("--markdown", options->markdown, "Print the table as Markdown");
   command->callback([options] { run_attention_bench(*options); });

@@ -51,6 +51,7 @@ std::vector<std::string> gpu_cells(const BenchRow& row, double element_bytes, co
     result.push_back(time_text(backend.standard_ms));
     result.push_back(time_text(backend.quest_ms));
   }
+  result.push_back(time_text(row.compiled_quest_ms));
   const double seconds = row.ours_ms * 1e-3;
   for (const auto& text : {three_digits(attention_flops(row.shape, row.pass) / seconds * 1e-12),
                            three_digits(attention_bytes(row.shape, row.pass, element_bytes) / seconds * 1e-12),
@@ -117,7 +118,8 @@ std::string gpu_bench_table(std::span<const BenchRow> rows, double element_bytes
     columns.push_back({backend.name + " std"});
     columns.push_back({backend.name + " QUEST"});
   }
-  for (const char* title : {"TFLOP/s", "TB/s", "floor ms", "vs std", "vs QUEST"}) columns.push_back({title});
+  for (const char* title : {"compiled QUEST", "TFLOP/s", "TB/s", "floor ms", "vs std", "vs QUEST"})
+    columns.push_back({title});
   Table table(columns);
   for (const auto& row : rows) table.add_row(gpu_cells(row, element_bytes, ceilings));
   return finished(table, rows, columns.size(), style);
@@ -136,6 +138,7 @@ std::string bench_json(std::span<const BenchRow> rows) {
       if (std::isfinite(backend.standard_ms)) object[key("standard")] = backend.standard_ms;
       if (std::isfinite(backend.quest_ms)) object[key("quest")] = backend.quest_ms;
     }
+    if (std::isfinite(row.compiled_quest_ms)) object["torch_quest_compiled_ms"] = row.compiled_quest_ms;
     array.push_back(std::move(object));
   }
   return array.dump(2) + "\n";

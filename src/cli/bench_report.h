@@ -2,6 +2,7 @@
 
 // The result of `quest bench attention` as text, Markdown and JSON.
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,8 +26,9 @@ struct BenchRow {
   double ours_ms = 0.0;
   double torch_standard_ms = 0.0;  // of the fastest backend
   double torch_quest_ms = 0.0;
-  double relative_spread = 0.0;          // the widest of all contestants
-  std::vector<BackendTimes> backends{};  // torch's, on a GPU
+  double relative_spread = 0.0;                                        // the widest of all contestants
+  std::vector<BackendTimes> backends{};                                // torch's, on a GPU
+  double compiled_quest_ms = std::numeric_limits<double>::infinity();  // torch's under torch.compile, where measured
 };
 
 // What a card reaches at best; 0 where that is not known.
@@ -42,13 +44,13 @@ struct Ceilings {
 // standard attention. A ratio above 1 means that ours is faster.
 [[nodiscard]] std::string bench_table(std::span<const BenchRow> rows, TableStyle style);
 
-// The same for a GPU: a column per backend of torch, achieved TFLOP/s and TB/s (least bytes over time), and the floor,
-// which is the longer of least bytes and operations at the card's ceilings.
+// The same for a GPU: two columns per backend of torch, one for torch.compile, achieved TFLOP/s and TB/s (least bytes
+// over time), and the floor, which is the longer of least bytes and operations at the card's ceilings.
 [[nodiscard]] std::string gpu_bench_table(std::span<const BenchRow> rows, double element_bytes,
                                           const Ceilings& ceilings, TableStyle style);
 
 // An array of objects with the keys shape, pass, ours_ms, torch_standard_ms, torch_quest_ms, and on a GPU also
-// torch_standard_flash_ms and so on for each backend that serves the shape.
+// torch_standard_flash_ms and so on for each backend that serves the shape, and torch_quest_compiled_ms.
 [[nodiscard]] std::string bench_json(std::span<const BenchRow> rows);
 
 // Empty, or a sentence that says which rows were disturbed by other work on the machine.

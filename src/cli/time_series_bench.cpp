@@ -14,7 +14,7 @@
 #include "cli/json_file.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
-#include "cli/python_steps.h"
+#include "cli/python_clock.h"
 #include "cli/table.h"
 #include "cli/task_recipe.h"
 #include "cli/terminal.h"
@@ -104,14 +104,14 @@ nlohmann::json python_settings(const TimeSeriesBench& bench, const ScratchFolder
 // Lets Python train an epoch whenever the engine has trained and evaluated one.
 class EpochTurns final : public train::TrainingListener {
  public:
-  EpochTurns(int rounds, PythonSteps& python, Progress& progress)
+  EpochTurns(int rounds, PythonClock& python, Progress& progress)
       : rounds_(rounds), python_(python), progress_(progress) {}
 
   void on_step(const train::StepReport& /*report*/) override {}
   void on_evaluation(std::int64_t /*step*/, double epoch, const std::map<std::string, double>& /*metrics*/,
                      bool /*is_best*/) override {
     const double engine = steady_seconds() - began_;
-    const double python = python_.run(1);
+    const double python = python_.seconds(1);
     if (epoch > 1.5) {  // the first one warms up
       engine_.push_back(engine);
       python_times_.push_back(python);
@@ -128,14 +128,14 @@ class EpochTurns final : public train::TrainingListener {
 
  private:
   int rounds_;
-  PythonSteps& python_;
+  PythonClock& python_;
   Progress& progress_;
   double began_ = steady_seconds();
   std::vector<double> engine_;
   std::vector<double> python_times_;
 };
 
-void measure_epochs(const TimeSeriesBench& bench, const std::string& formulation, PythonSteps& python,
+void measure_epochs(const TimeSeriesBench& bench, const std::string& formulation, PythonClock& python,
                     const std::filesystem::path& run, Seconds& seconds) {
   const std::vector<std::string> assignments = {"data.name=" + bench.data, "model.formulation=" + formulation,
                                                 "train.epochs=1000", "train.patience=0", "train.monitor_every=0"};
@@ -155,9 +155,9 @@ void measure_epochs(const TimeSeriesBench& bench, const std::string& formulation
 }
 
 // Python trains once before the sweep and once after it, and the mean stands for all.
-void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation, PythonSteps& python,
+void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation, PythonClock& python,
                    const std::filesystem::path& runs, Seconds& seconds) {
-  const double before = python.run(bench.epochs);
+  const double before = python.seconds(bench.epochs);
   const double began = steady_seconds();
   const auto failed =
       train_time_series({.data_sets = {bench.data},
@@ -170,14 +170,14 @@ void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation,
                          .folder = runs});
   seconds.sweep = steady_seconds() - began;
   if (failed > 0) throw std::runtime_error(std::to_string(failed) + " trainings of the sweep failed");
-  seconds.python_sweep = 0.5 * (before + python.run(bench.epochs)) * bench.seeds;
+  seconds.python_sweep = 0.5 * (before + python.seconds(bench.epochs)) * bench.seeds;
 }
 
 Seconds measure(const TimeSeriesBench& bench, const std::string& formulation) {
   const ScratchFolder scratch;
   auto settings = python_settings(bench, scratch);
   settings["formulation"] = formulation;
-  PythonSteps python(bench.python, kTimeSeriesLoop, settings.dump());
+  PythonClock python(bench.python, kTimeSeriesLoop, settings.dump());
   Seconds seconds;
   measure_epochs(bench, formulation, python, scratch / "one", seconds);
   measure_sweep(bench, formulation, python, scratch / "sweep", seconds);

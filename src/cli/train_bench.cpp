@@ -14,7 +14,7 @@
 #include "cli/json_file.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
-#include "cli/python_steps.h"
+#include "cli/python_clock.h"
 #include "cli/table.h"
 #include "cli/task_recipe.h"
 #include "cli/terminal.h"
@@ -110,7 +110,7 @@ class BareSteps {
 // Lets the others have their turn whenever the engine has taken some steps.
 class Turns final : public train::TrainingListener {
  public:
-  Turns(const TrainBench& bench, std::int64_t monitor_every, BareSteps& bare, PythonSteps& python, Progress& progress)
+  Turns(const TrainBench& bench, std::int64_t monitor_every, BareSteps& bare, PythonClock& python, Progress& progress)
       : bench_(bench), monitor_every_(monitor_every), bare_(bare), python_(python), progress_(progress) {}
 
   void on_step(const train::StepReport& report) override {
@@ -140,7 +140,7 @@ class Turns final : public train::TrainingListener {
  private:
   void end_turn(bool is_warm) {
     const double bare = bare_.run(bench_.steps);
-    const double python = python_.run(bench_.steps);
+    const double python = python_.seconds(bench_.steps);
     if (is_warm) {
       engine_.push_back(turn_);
       bare_times_.push_back(bare);
@@ -153,7 +153,7 @@ class Turns final : public train::TrainingListener {
   const TrainBench& bench_;
   std::int64_t monitor_every_;
   BareSteps& bare_;
-  PythonSteps& python_;
+  PythonClock& python_;
   Progress& progress_;
   double step_began_ = steady_seconds();
   double turn_ = 0.0;
@@ -182,7 +182,7 @@ StepTimes measure(const TrainBench& bench, const std::string& formulation, Progr
   auto* model = dynamic_cast<models::ViTImpl*>(&twin->model());
   if (model == nullptr) throw UsageError("quest bench train measures the task image; got " + bench.recipe.task);
   BareSteps bare(*model, recipe.recipe());
-  PythonSteps python(bench.python, kTrainLoop, python_settings(recipe, bench.machine.threads));
+  PythonClock python(bench.python, kTrainLoop, python_settings(recipe, bench.machine.threads));
   Turns turns(bench, kMonitorEvery, bare, python, progress);
   const auto path = scratch_folder();
   {

@@ -1,4 +1,4 @@
-#include "cli/python_steps.h"
+#include "cli/python_clock.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -30,7 +30,7 @@ struct Pipe {
 
 }  // namespace
 
-PythonSteps::PythonSteps(const std::string& python, std::string_view script, const std::string& argument)
+PythonClock::PythonClock(const std::string& python, std::string_view script, const std::string& argument)
     : python_(python) {
   std::signal(SIGPIPE, SIG_IGN);  // a process that is gone shows when its answer is read
   const Pipe to;
@@ -50,15 +50,15 @@ PythonSteps::PythonSteps(const std::string& python, std::string_view script, con
   if (error != 0) process_ = -1;
 }
 
-PythonSteps::~PythonSteps() {
+PythonClock::~PythonClock() {
   std::fclose(to_);
   std::fclose(from_);
   if (process_ > 0) ::waitpid(process_, nullptr, 0);
 }
 
-double PythonSteps::run(int count) {
+double PythonClock::seconds(int request) {
   double seconds = 0;
-  std::fprintf(to_, "%d\n", count);
+  std::fprintf(to_, "%d\n", request);
   std::fflush(to_);
   if (process_ < 0 || std::fscanf(from_, "%lf", &seconds) != 1) {
     throw std::runtime_error("\"" + python_ +
