@@ -16,6 +16,7 @@ struct Tick {
 
 std::vector<Tick> ticks_of(const Axis& axis) {
   std::vector<Tick> result;
+  result.reserve(axis.names.size());
   for (std::size_t i = 0; i < axis.names.size(); ++i) result.push_back({static_cast<double>(i), axis.names[i]});
   if (!result.empty()) return result;
   if (axis.spacing == Spacing::logarithmic) {

@@ -143,7 +143,7 @@ class Engine {
     }
     share_state();
     if (!writes()) return;
-    log_.emplace(*around_.folder, state_.step);
+    log_ = std::make_unique<RunLog>(*around_.folder, state_.step);
     for (const auto& record : log_->recent_layers()) (void)explosions_.add(record);
     around_.folder->update({{"status", "running"}, {"ended", nullptr}});
     if (state_.step > 0) around_.listener.on_message("going on after step " + std::to_string(state_.step));
@@ -312,7 +312,7 @@ class Engine {
   GradientAveraging averaging_;
   Monitor monitor_;
   ExplosionDetector explosions_;
-  std::optional<RunLog> log_;
+  std::unique_ptr<RunLog> log_;  // null where nothing is written
   TrainState state_;
   Metrics metrics_;
   Pace pace_;
