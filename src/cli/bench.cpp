@@ -21,7 +21,6 @@
 #include "cli/progress.h"
 #include "cli/python_clock.h"
 #include "cli/terminal.h"
-#include "cli/toy_python_loop.h"
 #include "cli/usage_error.h"
 #include "cli/versions.h"
 

@@ -28,6 +28,8 @@ struct Pipe {
 
 }  // namespace
 
+std::string default_python() { return QUEST_PYTHON; }
+
 PythonClock::PythonClock(const std::string& python, std::string_view script, const std::string& argument)
     : python_(python) {
   std::signal(SIGPIPE, SIG_IGN);  // a process that is gone shows when its answer is read

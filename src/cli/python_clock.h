@@ -10,6 +10,9 @@
 
 namespace quest::cli {
 
+// The one whose torch this program was built with.
+[[nodiscard]] std::string default_python();
+
 class PythonClock {
  public:
   // Runs the script with one argument. It must answer each line with a number, which says what to do, by one of

@@ -2,7 +2,6 @@
 // sweep over seeds.
 
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <fstream>
@@ -15,23 +14,23 @@
 #include "cli/measure.h"
 #include "cli/progress.h"
 #include "cli/python_clock.h"
+#include "cli/scratch_folder.h"
 #include "cli/table.h"
 #include "cli/task_recipe.h"
 #include "cli/terminal.h"
 #include "cli/time_series_loop.h"
 #include "cli/time_series_sweep.h"
-#include "cli/toy_python_loop.h"
 #include "cli/train_options.h"
 #include "cli/versions.h"
 #include "data/time_series.h"
 #include "experiments/time_series_data.h"
+#include "experiments/time_series_task.h"
 #include "train/engine.h"
 
 namespace quest::cli {
 namespace {
 
 constexpr const char* kTask = "timeseries";
-constexpr std::int64_t kEvaluationBatch = 64;  // as the task evaluates
 
 struct TimeSeriesBench {
   std::string data = "JapaneseVowels";
@@ -49,25 +48,6 @@ struct Seconds {
   double python_epoch = 0.0;
   double sweep = 0.0;         // all seeds of ours
   double python_sweep = 0.0;  // as many trainings, one after another
-};
-
-class ScratchFolder {
- public:
-  ScratchFolder()
-      : path_(std::filesystem::temp_directory_path() / ("quest-bench-timeseries-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  [[nodiscard]] std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
 };
 
 std::string write_raw(const std::filesystem::path& file, const at::Tensor& tensor) {
@@ -90,7 +70,7 @@ nlohmann::json python_settings(const TimeSeriesBench& bench, const ScratchFolder
   nlohmann::json settings = {{"threads", bench.threads},
                              {"classes", series.classes.size()},
                              {"batch", recipe.recipe().train.batch_size},
-                             {"evaluation_batch", kEvaluationBatch},
+                             {"evaluation_batch", experiments::kEvaluationBatch},
                              {"lr", recipe.recipe().optimizer.lr},
                              {"clip_norm", recipe.recipe().optimizer.clip_norm},
                              {"train", python_part(series.train, scratch / "train")},
@@ -107,7 +87,6 @@ class EpochTurns final : public train::TrainingListener {
   EpochTurns(int rounds, PythonClock& python, Progress& progress)
       : rounds_(rounds), python_(python), progress_(progress) {}
 
-  void on_step(const train::StepReport& /*report*/) override {}
   void on_evaluation(std::int64_t /*step*/, double epoch, const std::map<std::string, double>& /*metrics*/,
                      bool /*is_best*/) override {
     const double engine = steady_seconds() - began_;
@@ -119,8 +98,6 @@ class EpochTurns final : public train::TrainingListener {
     progress_.update(static_cast<double>(engine_.size()) / rounds_, "taking turns");
     began_ = steady_seconds();
   }
-  void on_message(const std::string& /*message*/) override {}
-  void on_end(const std::string& /*status*/) override {}
 
   [[nodiscard]] bool is_over() const { return static_cast<int>(engine_.size()) >= rounds_; }
   [[nodiscard]] double engine() const { return quantile(engine_, 0.5); }
@@ -174,7 +151,7 @@ void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation,
 }
 
 Seconds measure(const TimeSeriesBench& bench, const std::string& formulation) {
-  const ScratchFolder scratch;
+  const ScratchFolder scratch("quest-bench-timeseries");
   auto settings = python_settings(bench, scratch);
   settings["formulation"] = formulation;
   PythonClock python(bench.python, kTimeSeriesLoop, settings.dump());

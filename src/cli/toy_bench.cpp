@@ -9,6 +9,7 @@
 #include "cli/json_file.h"
 #include "cli/measure.h"
 #include "cli/progress.h"
+#include "cli/python_clock.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/toy_options.h"

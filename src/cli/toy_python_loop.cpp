@@ -53,8 +53,6 @@ Answer answer_of(const std::string& command) {
 
 }  // namespace
 
-std::string default_python() { return QUEST_PYTHON; }
-
 PythonRate python_rate(const std::string& python, const experiments::ToySettings& settings, int processes,
                        double seconds) {
   const auto [succeeded, line] = answer_of(shell_word(python) + " -c " + shell_word(kToyLoop) + " " +

@@ -14,9 +14,6 @@ struct PythonRate {
   std::string why_not;               // where there is no rate
 };
 
-// The one whose torch this program was built with.
-[[nodiscard]] std::string default_python();
-
 // The first formulation of the settings, as many processes as asked for, each on one thread.
 [[nodiscard]] PythonRate python_rate(const std::string& python, const experiments::ToySettings& settings, int processes,
                                      double seconds);

@@ -1,11 +1,9 @@
 // `quest bench train`: the engine's training step beside the same work without the engine and beside a Python loop.
 
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,10 +13,10 @@
 #include "cli/measure.h"
 #include "cli/progress.h"
 #include "cli/python_clock.h"
+#include "cli/scratch_folder.h"
 #include "cli/table.h"
 #include "cli/task_recipe.h"
 #include "cli/terminal.h"
-#include "cli/toy_python_loop.h"
 #include "cli/train_loop.h"
 #include "cli/train_options.h"
 #include "cli/usage_error.h"
@@ -121,10 +119,6 @@ class Turns final : public train::TrainingListener {
     if (report.step % bench_.steps == 0) end_turn(is_warm);
     step_began_ = steady_seconds();
   }
-  void on_evaluation(std::int64_t /*step*/, double /*epoch*/, const std::map<std::string, double>& /*metrics*/,
-                     bool /*is_best*/) override {}
-  void on_message(const std::string& /*message*/) override {}
-  void on_end(const std::string& /*status*/) override {}
 
   [[nodiscard]] bool is_over() const { return static_cast<int>(engine_.size()) >= bench_.rounds; }
   [[nodiscard]] StepTimes times() const {
@@ -164,10 +158,6 @@ class Turns final : public train::TrainingListener {
   std::vector<double> unwatched_;
 };
 
-std::filesystem::path scratch_folder() {
-  return std::filesystem::temp_directory_path() / ("quest-bench-train-" + std::to_string(::getpid()));
-}
-
 constexpr std::int64_t kMonitorEvery = 10;
 
 StepTimes measure(const TrainBench& bench, const std::string& formulation, Progress& progress) {
@@ -184,16 +174,12 @@ StepTimes measure(const TrainBench& bench, const std::string& formulation, Progr
   BareSteps bare(*model, recipe.recipe());
   PythonClock python(bench.python, kTrainLoop, python_settings(recipe, bench.machine.threads));
   Turns turns(bench, kMonitorEvery, bare, python, progress);
-  const auto path = scratch_folder();
-  {
-    train::RunFolder folder(path);
-    const auto processes = train::communicator_from_environment(device);
-    (void)train::train(*task, recipe.recipe(),
-                       {.processes = *processes, .listener = turns, .folder = &folder, .should_stop = [&] {
-                          return turns.is_over();
-                        }});
-  }
-  std::filesystem::remove_all(path);
+  const ScratchFolder scratch("quest-bench-train");
+  train::RunFolder folder(scratch / "run");
+  const auto processes = train::communicator_from_environment(device);
+  (void)train::train(
+      *task, recipe.recipe(),
+      {.processes = *processes, .listener = turns, .folder = &folder, .should_stop = [&] { return turns.is_over(); }});
   return turns.times();
 }
 

@@ -9,10 +9,10 @@
 #include <iterator>
 
 #include "cli/progress.h"
+#include "cli/python_clock.h"
 #include "cli/task_recipe.h"
 #include "cli/terminal.h"
 #include "cli/toy_options.h"
-#include "cli/toy_python_loop.h"
 #include "cli/usage_error.h"
 
 namespace quest::cli {

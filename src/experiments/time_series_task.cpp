@@ -20,8 +20,6 @@ namespace {
 
 namespace functional = torch::nn::functional;
 
-constexpr std::int64_t kEvaluationBatch = 64;  // cases at a time
-
 struct TimeSeriesTaskOptions {
   TimeSeriesSource source;
   std::string protocol = kPaperProtocol;

@@ -2,6 +2,7 @@
 
 // Classification of time series with the paper's small transformer: data sets of the UEA archive.
 
+#include <cstdint>
 #include <memory>
 
 #include "experiments/tasks.h"
@@ -14,6 +15,8 @@ inline constexpr const char* kHoldoutProtocol = "holdout";  // on training cases
 
 inline constexpr const char* kAccuracy = "accuracy";           // on the split that selects
 inline constexpr const char* kTestAccuracy = "test_accuracy";  // where another split selects
+
+inline constexpr std::int64_t kEvaluationBatch = 64;  // cases at a time
 
 [[nodiscard]] std::unique_ptr<TaskFactory> time_series_task_factory();
 

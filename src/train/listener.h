@@ -1,6 +1,6 @@
 #pragma once
 
-// What a training tells whoever watches it: a terminal, a log, a test. Torch-free.
+// What a training tells whoever watches it: a terminal, a benchmark, a test. Each hears what it asks for. Torch-free.
 
 #include <cstdint>
 #include <map>
@@ -23,11 +23,11 @@ class TrainingListener {
  public:
   virtual ~TrainingListener() = default;
 
-  virtual void on_step(const StepReport& report) = 0;
-  virtual void on_evaluation(std::int64_t step, double epoch, const std::map<std::string, double>& metrics,
-                             bool is_best) = 0;
-  virtual void on_message(const std::string& message) = 0;  // warnings and news, one line each
-  virtual void on_end(const std::string& status) = 0;       // the status of run.json
+  virtual void on_step(const StepReport& /*report*/) {}
+  virtual void on_evaluation(std::int64_t /*step*/, double /*epoch*/, const std::map<std::string, double>& /*metrics*/,
+                             bool /*is_best*/) {}
+  virtual void on_message(const std::string& /*message*/) {}  // warnings and news, one line each
+  virtual void on_end(const std::string& /*status*/) {}       // the status of run.json
 };
 
 }  // namespace quest::train
