@@ -16,6 +16,15 @@ __device__ inline void arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// By a predicate: behind a branch the compiler no longer knows that a warp is together.
+__device__ inline void arrive_if(bool condition, uint32_t barrier) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %1, 0;\n"
+      "@p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
+      "r"(static_cast<int>(condition))
+      : "memory");
+}
+
 __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ inline void expect_bytes(uint32_t barrier, int bytes) {

@@ -35,7 +35,7 @@ struct Shape {
   static constexpr int kStages = kWidth == 64 ? 5 : 3;
   // Narrow rows leave the tensor cores time for one more block of columns, ones, whose products are the sums.
   static constexpr bool kSumsByProduct = kWidth == 64;
-  static constexpr int kCubicPeriod = kWidth == 128 ? 0 : kGroups == 2 ? 4 : 6;
+  static constexpr int kCubicPeriod = kWidth == 128 ? 0 : 6;
   using QueryPanel = Panel<kQueries, kWidth>;
   using KeyPanel = Panel<kKeys, kWidth>;
 };
@@ -141,7 +141,7 @@ struct Consumer {
   __device__ int row() const { return first_row + warp_id() % 4 * 16 + lane_row(); }
 
   __device__ void release(uint32_t barrier) const {
-    if (threadIdx.x % kGroupThreads == 0) arrive(barrier);
+    arrive_if(threadIdx.x % kGroupThreads == 0, barrier);
   }
 
   __device__ void start_scores(Scores& s) {
@@ -323,7 +323,8 @@ struct Consumer {
       wait_turn();
       start_scores(s);
       pass_turn();
-      const bool with_maximum = meet_any(1 + group, kGroupThreads, !bound_exponents(offsets));
+      const bool with_maximum =
+          __any_sync(0xffffffffu, meet_any(1 + group, kGroupThreads, !bound_exponents(offsets)));
       wait_products();
       finish_scores(tiles - 1, s);
       if (with_maximum) {
