@@ -7,14 +7,14 @@
 
 namespace quest::kernels::cuda::short_sequence {
 
-template <typename T, typename AnyTile>
+template <typename T, int kBlocks, typename AnyTile>
 __device__ void add_products(Accumulator (&acc)[2], const Fragment (&rows)[AnyTile::kDim / 16], AnyTile columns,
                              int first_column) {
 #pragma unroll
   for (int depth = 0; depth < AnyTile::kDim / 16; ++depth) {
     const Fragment b = load_matrix(depth_first(columns, first_column, depth));
     multiply_add<T>(acc[0], rows[depth], b.x[0], b.x[1]);
-    multiply_add<T>(acc[1], rows[depth], b.x[2], b.x[3]);
+    if constexpr (kBlocks == 2) multiply_add<T>(acc[1], rows[depth], b.x[2], b.x[3]);
   }
 }
 
@@ -78,25 +78,29 @@ struct KeyPass {
     for (auto& block : value_acc) block = {0, 0, 0, 0};
     int first_query = 0;
     if (shape.causal) {
-      add_queries<true>(first_key, queries, grads, negative_lse, negative_delta);
+      add_queries<Part<2, true>>(first_key, queries, grads, negative_lse, negative_delta);
       first_query = first_key + 16;
     }
 #pragma unroll 1
-    for (; first_query < shape.length; first_query += 16) {
-      add_queries<false>(first_query, queries, grads, negative_lse, negative_delta);
+    for (; first_query + most_in_half<D>() < shape.length; first_query += 16) {
+      add_queries<Part<2, false>>(first_query, queries, grads, negative_lse, negative_delta);
+    }
+    if constexpr (most_in_half<D>() > 0) {
+      if (first_query >= shape.length) return;
+      add_queries<Part<1, false>>(first_query, queries, grads, negative_lse, negative_delta);
     }
   }
 
-  template <bool kMasked>
+  template <typename AnyPart>
   __device__ void add_queries(int first_query, AnyTile queries, AnyTile grads, uint32_t negative_lse,
                               uint32_t negative_delta) {
     Accumulator weights[2] = {};
     Accumulator score_grads[2];
     spread_over_columns(score_grads, negative_delta + first_query * 4);
-    add_products<T>(weights, key, queries, first_query);
-    add_products<T>(score_grads, value, grads, first_query);
+    add_products<T, AnyPart::kBlocks>(weights, key, queries, first_query);
+    add_products<T, AnyPart::kBlocks>(score_grads, value, grads, first_query);
 #pragma unroll
-    for (int block = 0; block < 2; ++block) {
+    for (int block = 0; block < AnyPart::kBlocks; ++block) {
       const float2 lse = load_shared_float2(negative_lse + (first_query + 8 * block + lane_column()) * 4);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -104,7 +108,7 @@ struct KeyPass {
         x = exp2_fast(fmaf(x, factors.score[i / 2], i % 2 == 0 ? lse.x : lse.y));
       }
     }
-    if constexpr (kMasked) mask_weights<true>(weights, first_key, first_query, shape);
+    if constexpr (AnyPart::kMasked) mask_weights<true>(weights, first_key, first_query, shape);
     multiply(score_grads, weights);
     add_weighted_rows<T>(value_acc, pack<T>(weights[0], weights[1]), grads, first_query);
     add_weighted_rows<T>(key_acc, pack<T>(score_grads[0], score_grads[1]), queries, first_query);
@@ -155,26 +159,32 @@ struct QueryPass {
     const int end = shape.visible_keys(first_query + 15);
     int first_key = 0;
 #pragma unroll 1
-    for (; first_key + 16 <= seen_by_all; first_key += 16) add_keys<false>(first_key, keys, values, key_factors);
-    if (first_key < end) add_keys<true>(first_key, keys, values, key_factors);
+    for (; first_key + 16 <= seen_by_all; first_key += 16) {
+      add_keys<Part<2, false>>(first_key, keys, values, key_factors);
+    }
+    if (first_key + most_in_half<D>() < end) {
+      add_keys<Part<2, true>>(first_key, keys, values, key_factors);
+    } else if constexpr (most_in_half<D>() > 0) {
+      if (first_key < end) add_keys<Part<1, true>>(first_key, keys, values, key_factors);
+    }
   }
 
-  template <bool kMasked>
+  template <typename AnyPart>
   __device__ void add_keys(int first_key, AnyTile keys, AnyTile values, uint32_t key_factors) {
     Accumulator weights[2] = {};
     Accumulator score_grads[2];
 #pragma unroll
     for (int i = 0; i < 8; ++i) score_grads[i / 4].x[i % 4] = negative_delta[i % 4 / 2];
-    add_products<T>(weights, query, keys, first_key);
-    add_products<T>(score_grads, grad, values, first_key);
+    add_products<T, AnyPart::kBlocks>(weights, query, keys, first_key);
+    add_products<T, AnyPart::kBlocks>(score_grads, grad, values, first_key);
     Accumulator factors[2];
     spread_over_columns(factors, key_factors + first_key * 4);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 4 * AnyPart::kBlocks; ++i) {
       float& x = weights[i / 4].x[i % 4];
       x = exp2_fast(fmaf(x, factors[i / 4].x[i % 4], negative_lse[i % 4 / 2]));
     }
-    if constexpr (kMasked) mask_weights<false>(weights, first_query, first_key, shape);
+    if constexpr (AnyPart::kMasked) mask_weights<false>(weights, first_query, first_key, shape);
     multiply(score_grads, weights);
     multiply(score_grads, factors);
     add_weighted_rows<T>(acc, pack<T>(score_grads[0], score_grads[1]), keys, first_key);

@@ -5,6 +5,20 @@
 
 namespace quest::kernels::cuda::short_sequence {
 
+// Up to so many columns at the end are taken as half a block: where the products of a block are many, half of them is
+// worth code of its own.
+template <int D>
+constexpr int most_in_half() {
+  return D >= 64 ? 8 : 0;
+}
+
+// Of a block of 16 columns: how many of its two halves there are, and whether some of their scores are hidden.
+template <int kBlockCount, bool kIsMasked>
+struct Part {
+  static constexpr int kBlocks = kBlockCount;
+  static constexpr bool kMasked = kIsMasked;
+};
+
 // Calls replace(value) for every element of a 16x8 accumulator whose query does not see its key. Queries lie along the
 // rows, or along the columns when kTransposed.
 template <bool kTransposed, typename Replace>

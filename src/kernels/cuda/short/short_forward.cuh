@@ -25,6 +25,7 @@ struct GivenKeys {
 template <typename T, typename AnyTile, int kRowTiles, typename Lengths>
 struct QueryTile {
   static constexpr int D = AnyTile::kDim;
+  static constexpr int kLeastRest = most_in_half<D>();
   const Shape& shape;
   Lengths lengths;
   AnyTile keys;
@@ -33,20 +34,24 @@ struct QueryTile {
   Fragment query[kRowTiles][D / 16];
   RowPair offset[kRowTiles];
 
-  // Calls visit(first_key, masked) for blocks of 16 keys; only the last ones need a mask.
+  // Calls visit(first_key, part) for blocks of 16 keys; only the last ones need a mask.
   template <typename Visit>
   __device__ void for_each_key_block(Visit visit) const {
     const int seen_by_all = shape.visible_keys(first_row);
     const int end = shape.visible_keys(first_row + 16 * kRowTiles - 1);
     int first_key = 0;
 #pragma unroll 1
-    for (; first_key + 16 <= seen_by_all; first_key += 16) visit(first_key, std::false_type{});
+    for (; first_key + 16 <= seen_by_all; first_key += 16) visit(first_key, Part<2, false>{});
 #pragma unroll 1
-    for (; first_key < end; first_key += 16) visit(first_key, std::true_type{});
+    for (; first_key + kLeastRest < end; first_key += 16) visit(first_key, Part<2, true>{});
+    if constexpr (kLeastRest > 0) {
+      if (first_key < end) visit(first_key, Part<1, true>{});
+    }
   }
 
-  template <bool kMasked>
-  __device__ void scores_of(Accumulator (&scores)[kRowTiles][2], int first_key) const {
+  template <typename AnyPart>
+  __device__ void scores_of(Accumulator (&scores)[kRowTiles][2], int first_key, AnyPart /*part*/) const {
+    constexpr int kBlocks = AnyPart::kBlocks;
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) scores[tile][0] = scores[tile][1] = {};
 #pragma unroll
@@ -55,11 +60,11 @@ struct QueryTile {
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
         multiply_add<T>(scores[tile][0], query[tile][depth], key.x[0], key.x[1]);
-        multiply_add<T>(scores[tile][1], query[tile][depth], key.x[2], key.x[3]);
+        if constexpr (kBlocks == 2) multiply_add<T>(scores[tile][1], query[tile][depth], key.x[2], key.x[3]);
       }
     }
 #pragma unroll
-    for (int block = 0; block < 2; ++block) {
+    for (int block = 0; block < kBlocks; ++block) {
       const float2 factors = lengths.factors(first_key + 8 * block);
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -70,11 +75,11 @@ struct QueryTile {
         }
       }
     }
-    if constexpr (kMasked) {
+    if constexpr (AnyPart::kMasked) {
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
-        for (int block = 0; block < 2; ++block) {
+        for (int block = 0; block < kBlocks; ++block) {
           mask_block<false>(scores[tile][block], first_row + 16 * tile, first_key + 8 * block, shape,
                             [](float& score) { score = -INFINITY; });
         }
@@ -96,15 +101,15 @@ struct QueryTile {
       offset[tile] = {0, 0};
       largest[tile] = {-INFINITY, -INFINITY};
     }
-    for_each_key_block([&](int first_key, auto masked) {
+    for_each_key_block([&](int first_key, auto part) {
       Accumulator scores[kRowTiles][2];
-      scores_of<masked.value>(scores, first_key);
+      scores_of(scores, first_key, part);
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& row = largest[tile].x[i / 2];
-          row = fmaxf(row, fmaxf(scores[tile][0].x[i], scores[tile][1].x[i]));
+        for (int i = 0; i < 4 * part.kBlocks; ++i) {
+          float& row = largest[tile].x[i % 4 / 2];
+          row = fmaxf(row, scores[tile][i / 4].x[i % 4]);
         }
       }
     });
@@ -141,14 +146,14 @@ struct QueryOutput {
 #pragma unroll
       for (auto& block : acc[t]) block = {0, 0, 0, 0};
     }
-    queries.for_each_key_block([&](int first_key, auto masked) {
+    queries.for_each_key_block([&](int first_key, auto part) {
       Accumulator scores[kRowTiles][2];
-      queries.template scores_of<masked.value>(scores, first_key);
+      queries.scores_of(scores, first_key, part);
       Fragment weights[kRowTiles];
 #pragma unroll
       for (int t = 0; t < kRowTiles; ++t) {
         exponentiate(scores[t][0]);
-        exponentiate(scores[t][1]);
+        if constexpr (part.kBlocks == 2) exponentiate(scores[t][1]);
         weights[t] = pack<T>(scores[t][0], scores[t][1]);
         add_row_sums<T>(sums[t], weights[t]);
       }
