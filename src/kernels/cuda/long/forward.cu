@@ -140,9 +140,7 @@ struct Consumer {
 
   __device__ int row() const { return first_row + warp_id() % 4 * 16 + lane_row(); }
 
-  __device__ void release(uint32_t barrier) const {
-    arrive_if(threadIdx.x % kGroupThreads == 0, barrier);
-  }
+  __device__ void release(uint32_t barrier) const { arrive_if(threadIdx.x % kGroupThreads == 0, barrier); }
 
   __device__ void start_scores(Scores& s) {
     wait_barrier(shared.key_full(at.stage), at.parity);
@@ -323,8 +321,7 @@ struct Consumer {
       wait_turn();
       start_scores(s);
       pass_turn();
-      const bool with_maximum =
-          __any_sync(0xffffffffu, meet_any(1 + group, kGroupThreads, !bound_exponents(offsets)));
+      const bool with_maximum = __any_sync(0xffffffffu, meet_any(1 + group, kGroupThreads, !bound_exponents(offsets)));
       wait_products();
       finish_scores(tiles - 1, s);
       if (with_maximum) {
