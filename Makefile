@@ -52,8 +52,8 @@ lint: format-check
 	@scripts/tidy.sh
 
 asan: setup
-	$(call build,asan,build-asan,tests_kernels tests_attention)
-	@$(call run_tests,build-asan,^tests_(kernels|attention)$$)
+	$(call build,asan,build-asan,tests_kernels tests_attention tests_data)
+	@$(call run_tests,build-asan,^tests_(kernels|attention|data)$$)
 
 tsan: setup
 	$(call build,tsan,build-tsan,tests_kernels)
