@@ -17,11 +17,11 @@ __device__ inline void arrive(uint32_t barrier) {
 }
 
 // By a predicate: behind a branch the compiler no longer knows that a warp is together.
-__device__ inline void arrive_if(bool condition, uint32_t barrier) {
+__device__ inline void arrive_unless(uint32_t condition, uint32_t barrier) {
   asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %1, 0;\n"
+      "{ .reg .pred p; setp.eq.b32 p, %1, 0;\n"
       "@p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
-      "r"(static_cast<int>(condition))
+      "r"(condition)
       : "memory");
 }
 
@@ -80,11 +80,7 @@ __device__ inline void add_integers_if(bool condition, int32_t* destination, uin
 // One arrival for the whole warp, whose accesses to shared memory come before it.
 __device__ inline void warp_arrives(uint32_t barrier) {
   __syncwarp();
-  asm volatile(
-      "{ .reg .pred p; setp.eq.b32 p, %1, 0;\n"
-      "@p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
-      "r"(threadIdx.x % 32)
-      : "memory");
+  arrive_unless(threadIdx.x % 32, barrier);
 }
 
 __device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

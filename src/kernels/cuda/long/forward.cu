@@ -140,7 +140,7 @@ struct Consumer {
 
   __device__ int row() const { return first_row + warp_id() % 4 * 16 + lane_row(); }
 
-  __device__ void release(uint32_t barrier) const { arrive_if(threadIdx.x % kGroupThreads == 0, barrier); }
+  __device__ void release(uint32_t barrier) const { arrive_unless(threadIdx.x % kGroupThreads != 0, barrier); }
 
   __device__ void start_scores(Scores& s) {
     wait_barrier(shared.key_full(at.stage), at.parity);

@@ -25,7 +25,6 @@ struct GivenKeys {
 template <typename T, typename AnyTile, int kRowTiles, typename Lengths>
 struct QueryTile {
   static constexpr int D = AnyTile::kDim;
-  static constexpr int kLeastRest = most_in_half<D>();
   const Shape& shape;
   Lengths lengths;
   AnyTile keys;
@@ -43,8 +42,8 @@ struct QueryTile {
 #pragma unroll 1
     for (; first_key + 16 <= seen_by_all; first_key += 16) visit(first_key, Part<2, false>{});
 #pragma unroll 1
-    for (; first_key + kLeastRest < end; first_key += 16) visit(first_key, Part<2, true>{});
-    if constexpr (kLeastRest > 0) {
+    for (; first_key + most_in_half<D>() < end; first_key += 16) visit(first_key, Part<2, true>{});
+    if constexpr (most_in_half<D>() > 0) {
       if (first_key < end) visit(first_key, Part<1, true>{});
     }
   }
