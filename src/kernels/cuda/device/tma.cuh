@@ -4,40 +4,16 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/barrier.cuh"
+
 namespace quest::kernels::cuda {
 
 // The bulk tensor copy engine: [rows][64] boxes between global tensors (batch, head, row, column) and swizzled tiles.
-
-__device__ inline void initialize_barrier(uint32_t barrier, int arrivals = 1) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-__device__ inline void arrive(uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-// By a predicate: behind a branch the compiler no longer knows that a warp is together.
-__device__ inline void arrive_unless(uint32_t condition, uint32_t barrier) {
-  asm volatile(
-      "{ .reg .pred p; setp.eq.b32 p, %1, 0;\n"
-      "@p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
-      "r"(condition)
-      : "memory");
-}
 
 __device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ inline void expect_bytes(uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ inline void wait_barrier(uint32_t barrier, int parity) {
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again; }" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
 }
 
 // What lies past an end of the tensor arrives as zeros.
@@ -75,12 +51,6 @@ __device__ inline void add_integers_if(bool condition, int32_t* destination, uin
       "@p cp.async.bulk.commit_group; }" ::"l"(destination),
       "r"(source), "r"(bytes), "r"(static_cast<int>(condition))
       : "memory");
-}
-
-// One arrival for the whole warp, whose accesses to shared memory come before it.
-__device__ inline void warp_arrives(uint32_t barrier) {
-  __syncwarp();
-  arrive_unless(threadIdx.x % 32, barrier);
 }
 
 __device__ inline void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

@@ -3,6 +3,7 @@
 // What a block of the backward owns, streams and keeps in shared memory.
 
 #include "kernels/cuda/portable/lead_back.cuh"
+#include "kernels/cuda/portable/pair_barriers.cuh"
 #include "kernels/cuda/portable/query_terms.cuh"
 #include "kernels/cuda/portable/row_tile.cuh"
 
@@ -84,6 +85,7 @@ struct GradientTiles {
   alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];
   uint8_t owned_nonfinite[Shape::kOwned];
+  PairBarriers<Shape::kPaired ? Shape::kWarps : 0> barriers;
 };
 
 template <typename T, int kWidth, Owns kOwns>

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
+#include "kernels/cuda/portable/pair_sums.cuh"
 #include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/query_sums.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
@@ -53,6 +54,7 @@ struct GradientBlock {
   Accumulator second_sums[kRowTiles][kSecond ? kSumColumns / 8 : 1];
   bool guarded = false;
   bool takes_back = false;  // what was added to the sums of dQ
+  int parity = 0;           // of the step, for the barriers of pairs
 
   __device__ GradientBlock(const GradientParameters& parameters, Memory& shared, const Place& place, unsigned block)
       : p(parameters),
@@ -146,10 +148,12 @@ struct GradientBlock {
     if (step.index >= s.count) return;
     const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
-    if (kPaired) {
+    if constexpr (kPaired) {
       each_of<Shape::kThreads, Memory::kQueries>([&](int i) { draw_dropout(step.index, step.head, step.row, i); });
+      memory.barriers.arrive_when_landed();
+    } else {
+      commit_copies();
     }
-    commit_copies();
   }
 
   // Of this lane's rows of a row tile. Where they are to be in the sums of dQ, weights and gradients of scores carry
@@ -344,19 +348,24 @@ struct GradientBlock {
           }
         }
       }
+      if constexpr (kPaired) {
+        memory.barriers.wait(Meeting::step_done, parity ^ 1);  // that of the step before
+        stage_first(s, next);
+      }
       Weights<T, kPartRows> score_gradients[kRowTiles];
 #pragma unroll
       for (int r = 0; r < kRowTiles; ++r) {
         if constexpr (kAddsQueries) {
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
-          share(score_tile(), score_gradients[r], r, part);
+          share(*this, score_tile(), score_gradients[r], r, part);
         }
-        if constexpr (kPaired) share(weight_tile(), Weights<T, kPartRows>(weights[r]), r, part);
+        if constexpr (kPaired) share(*this, weight_tile(), Weights<T, kPartRows>(weights[r]), r, part);
         if (kFirst && (!kAddsQueries || streamed_factors() != nullptr)) {
           multiply_streamed_factors(grads[r], index, part);
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
         }
       }
+      if constexpr (kPaired) memory.barriers.arrive(Meeting::scores_shared);
       if constexpr (kSecond) {
         if (active) {
           Weights<T, kPartRows> left[kRowTiles];
@@ -372,52 +381,15 @@ struct GradientBlock {
       if constexpr (kFirst) {
         if (active) multiply_weights<T>(first_sums, score_gradients, summed_columns(first_part));
       }
-      if constexpr (kPaired) sum_others(s, now, next, active, score_gradients);
+      if constexpr (kPaired) sum_scores_of_others(*this, s, now, next, active, score_gradients);
     }
     if (kAddsQueries && !kRefills) __syncthreads();
     if constexpr (kAddsQueries) add_to_queries(now);
+    if constexpr (kPaired) memory.barriers.arrive(Meeting::step_done);
   }
 
   __device__ auto score_tile() const { return typename Shape::ScoreTile{shared_address(memory.score_gradients)}; }
   __device__ auto weight_tile() const { return typename Shape::ScoreTile{shared_address(memory.weights)}; }
-
-  // Puts this warp's weights or gradients of scores where all warps can read them.
-  template <typename Tile>
-  __device__ void share(Tile tile, const Weights<T, kPartRows>& scores, int r, int part) {
-#pragma unroll
-    for (int step = 0; step < scores.kSteps; ++step) {
-      store_operand(tile, first_row - first_owned + r * 16, part * scores.kSteps + step, scores.steps[step]);
-    }
-  }
-
-  // sums += scores · tile for the rows and columns of this warp and the streamed rows of the other one of its pair
-  __device__ void sum_others(Accumulator (&sums)[kRowTiles][kSumColumns / 8], typename Shape::ScoreTile scores,
-                             StreamedTile tile) {
-    const int other = 1 - warp_of_pair();
-    Weights<T, kPartRows> left[kRowTiles];
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-      left[r] = Weights<T, kPartRows>(scores, first_row - first_owned + r * 16, other);
-    }
-    multiply_weights<T>(sums, left, summed_columns(part_of(tile, other)));
-  }
-
-  // What the scores of the other warp give to dV and dK, once both have shared weights and gradients of scores.
-  // `scaled` are this warp's gradients times the factors of the queries, if these have any.
-  __device__ void sum_others(const Steps& s, Step now, Step next, bool active,
-                             const Weights<T, kPartRows> (&scaled)[kRowTiles]) {
-    __syncthreads();
-    if (active) sum_others(second_sums, weight_tile(), second_tile(now.index));
-    __syncthreads();
-    stage_second(s, next);
-    const auto gradients = streamed_factors() == nullptr ? score_tile() : weight_tile();
-    if (streamed_factors() != nullptr) {
-#pragma unroll
-      for (int r = 0; r < kRowTiles; ++r) share(gradients, scaled[r], r, warp_of_pair());
-      __syncthreads();
-    }
-    if (active) sum_others(first_sums, gradients, first_tile(now.index));
-  }
 
   // What the owned keys give to dQ of a tile of queries.
   __device__ void add_to_queries(Step now) {
@@ -427,6 +399,9 @@ struct GradientBlock {
     add_query_gradients<T, kWidth, Shape::kWarps>(to, score_tile(), owned(0), query_side(now.index).to_fixed,
                                                   takes_back);
   }
+
+  // Whether stores of threads put something into the streamed tiles, which copies do not announce.
+  __device__ bool stores_rows() const { return !p.q.aligned || !p.grad_out.aligned || p.problem.dropout_p > 0; }
 
   __device__ void meet_all(const Steps& s) {
     clear(first_sums);
@@ -442,11 +417,17 @@ struct GradientBlock {
 #pragma unroll 1
     while (now.index < s.count) {
       const Step next = s.template after<kStreamed>(now);
-      wait_copies();
-      __syncthreads();
-      if (Shape::kStages > 1) stage_first(s, next);
-      if (Shape::kSecondStages > 1) stage_second(s, next);
+      if constexpr (kPaired) {
+        memory.barriers.wait(Meeting::rows_landed, parity);
+        if (stores_rows()) __syncthreads();
+      } else {
+        wait_copies();
+        __syncthreads();
+        if (Shape::kStages > 1) stage_first(s, next);
+        if (Shape::kSecondStages > 1) stage_second(s, next);
+      }
       take(s, now, next);
+      parity ^= 1;
       if (Shape::kStages == 1) {
         __syncthreads();
         stage_first(s, next);
@@ -460,6 +441,9 @@ struct GradientBlock {
     const Steps s = steps_of<Shape>(rules, first_owned, head, group);
     stage_owned();
     if constexpr (kAddsQueries) {
+      if constexpr (kPaired) {
+        if (threadIdx.x == 0) memory.barriers.initialize();  // a barrier of all threads follows
+      }
       meet_all_adding(s);
     } else {
       run_guarded<T, kWidth>(guarded, [&] { meet_all(s); }, [&] { return sums_are_finite(); });
