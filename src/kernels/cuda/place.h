@@ -23,14 +23,20 @@ constexpr std::int64_t first_slot(std::int64_t first_row, std::int64_t sequence,
 enum class Longest { first, last };  // which tiles of a head have the most to do
 
 // Which of `blocks` the block started as number `started` is: where blocks differ in work, those with the most come
-// first, of all heads.
+// first. Heads follow each other in groups of some blocks: enough that the last group leaves no processor without work,
+// and few, so that what its heads read and add to stays in the cache.
 constexpr unsigned block_in_order(const AttentionProblem& p, const std::int64_t* cu_seqlens, std::int64_t rows,
                                   int tile_rows, Longest longest, unsigned started, unsigned blocks) {
   if (p.causal == Causal::none) return started;
+  constexpr unsigned kBlocksTogether = 512;
   const auto slots = static_cast<unsigned>(tile_slots(cu_seqlens != nullptr, p.batch, rows, tile_rows));
-  const unsigned heads = blocks / slots;
-  const unsigned slot = started / heads;
-  return started % heads * slots + (longest == Longest::last ? slots - 1 - slot : slot);
+  const unsigned heads_together = (kBlocksTogether + slots - 1) / slots;
+  const unsigned first_head = started / (heads_together * slots) * heads_together;
+  const unsigned heads_left = blocks / slots - first_head;
+  const unsigned heads = heads_together < heads_left ? heads_together : heads_left;
+  const unsigned place = started - first_head * slots;
+  const unsigned slot = place / heads;
+  return (first_head + place % heads) * slots + (longest == Longest::last ? slots - 1 - slot : slot);
 }
 
 struct Place {
