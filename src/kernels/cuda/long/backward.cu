@@ -44,6 +44,16 @@ float* aligned(float* pointer) {
   return reinterpret_cast<float*>(ceil_div(address, kBytes) * kBytes);
 }
 
+// Of `count` members in groups of at most `most`, equal ones if they need not be much smaller: under causal order the
+// short blocks at the end of a group are followed by the long ones of the next, and a small last group is all tail.
+int size_of_groups(int count, int most) {
+  const int largest = std::clamp(most, 1, count);
+  for (int size = largest; 2 * size > largest; --size) {
+    if (count % size == 0) return size;
+  }
+  return largest;
+}
+
 template <typename T, typename Tile>
 cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& arguments, float* memory,
                 const Launch& launch) {
@@ -69,7 +79,7 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
                           .causal = p.causal != Causal::none};
   const std::int64_t bytes_of_pair = tensors.heads_per_key_head * p.queries * Tile::kDim * 8;
   constexpr std::int64_t kCacheBytes = 24 << 20;
-  tensors.pairs_together = number(std::clamp<std::int64_t>(kCacheBytes / bytes_of_pair, 1, tensors.pairs));
+  tensors.pairs_together = size_of_groups(tensors.pairs, number(kCacheBytes / bytes_of_pair));
 
   const auto map = [&](CUtensorMap& target, const auto& matrix, std::int64_t heads, std::int64_t length,
                        std::int64_t dim, int box_rows) {
