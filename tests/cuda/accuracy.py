@@ -1,8 +1,7 @@
 """Every case against the plain formula in float64 on the same rounded inputs.
 
-The budget of a 16-bit type is 1.5 times (1.75 times with a gain of several dimensions) the error of PyTorch's standard
-attention in that type on inputs of the same size; of float32 it is fixed. Errors are relative, in the root mean square
-and at the worst element.
+The budget of a 16-bit type is 1.5 times the error of PyTorch's standard attention in that type on inputs of the same
+size; of float32 it is fixed. Errors are relative, in the root mean square and at the worst element.
 """
 
 import math
@@ -13,8 +12,6 @@ import cases
 import operators as ops
 
 MORE_THAN_STANDARD = 1.5
-# Queries times a gain of several dimensions are rounded once more than anything in standard attention.
-MORE_WITH_GAIN_OF_DIMS = 1.75
 # One largest error beside another, each of thousands.
 WORST_MORE_THAN_STANDARD = 4.0
 # What rounding the result alone costs, for cases so small that standard attention happens to make no error.
@@ -122,10 +119,10 @@ def budgets(case, q, k, v, grad_out, options):
         return {name: (FLOAT32_ERROR, FLOAT32_WORST) for name in ("out", *GRADIENTS)}
     least = LEAST_STANDARD_ERROR[case.dtype]
     standard = standard_errors(q, k, v, grad_out, options)
-    more = MORE_WITH_GAIN_OF_DIMS if case.gain in ("dim", "both") else MORE_THAN_STANDARD
     limits = {}
     for name, errors in zip(("out", "grad_q", "grad_k", "grad_v"), standard):
-        limits[name] = (more * max(errors.mean, least), WORST_MORE_THAN_STANDARD * max(errors.worst, least))
+        worst = WORST_MORE_THAN_STANDARD * max(errors.worst, least)
+        limits[name] = (MORE_THAN_STANDARD * max(errors.mean, least), worst)
     if case.dropout:  # which enlarges the rounded output beside the gradients formed from it
         limits = {name: tuple(limit / (1.0 - case.dropout) for limit in pair) for name, pair in limits.items()}
     # Sums of many products of both signs.

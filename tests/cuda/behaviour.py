@@ -1,5 +1,6 @@
 """What must hold beyond numbers: invariance, poison, empty tensors, repetition, graphs, streams, memory, messages."""
 
+import itertools
 import math
 import time
 
@@ -156,8 +157,8 @@ def test_poison_in_hidden_keys_does_not_leak():
         return (torch.arange(k.shape[2], device="cuda") >= q.shape[2]).expand(q.shape[0], -1)
 
     for dtype in (BF16, F16, F32):
-        for dim, keys in ((64, 190), (128, 700), (16, 250)):
-            case = Case(queries=130, keys=keys, dim=dim, dtype=dtype)
+        for dim, keys, gain in ((64, 190, ""), (128, 700, ""), (16, 250, ""), (8, 190, "both")):
+            case = Case(queries=130, keys=keys, dim=dim, gain=gain, dtype=dtype)
             for hide in (by_length, by_mask(False), by_mask(True), by_order):
                 poisoned(case, hide)
 
@@ -175,6 +176,17 @@ def test_poison_reaches_only_the_queries_that_see_it():
             before = TOLERANCE[case.dtype] / 4
             close(actual[name][:, :, :row], clean[name][:, :, :row], before, f"{case}: {name} before the NaN")
             assert actual[name][:, :, row:].isnan().all(), f"{case}: {name} from the NaN on"
+
+
+def test_a_key_infinitely_far_away_does_not_count():
+    for dim, dtype in itertools.product((8, 64), (BF16, F16, F32)):
+        case = Case(queries=130, dim=dim, normalize_k=False, gain="both", dtype=dtype)
+        q, k, v, _, options = cases.inputs(case, "cuda")
+        q = -q.abs()
+        without, _ = ops.forward(q, k[:, :, 1:], v[:, :, 1:], **options)
+        k[:, :, 0, 1] = math.inf
+        out, _ = ops.forward(q, k, v, **options)
+        close(out, without, TOLERANCE[dtype] / 4, str(case))
 
 
 def test_nothing_at_all():

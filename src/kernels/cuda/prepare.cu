@@ -16,6 +16,12 @@ constexpr int kThreads = 256;
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kMostBlocksInDepth = 65535;
 
+// A gain of several dimensions has to be multiplied into queries before they are rounded. Where rows are so short that
+// a tiled kernel pads them to twice their length anyway, the second half holds what rounding took from the queries, and
+// the keys once more.
+constexpr int kHalfRow = 8;
+enum class SecondHalf { none, remainder, copy };
+
 struct RowTask {
   StorageType type;
   Input source;
@@ -29,13 +35,16 @@ struct RowTask {
   std::int64_t gain_head_stride = 0;
   std::int64_t gain_dim_stride = 0;
   const std::int64_t* lengths = nullptr;  // [batch]: rows at and after them have norm 0
-  void* destination = nullptr;            // dense [batch, heads, rows, dim]
+  void* destination = nullptr;            // dense [batch, heads, rows, prepared_dim()]
   float* reciprocals = nullptr;           // where rows are normalised
   float* factors = nullptr;               // if given, rows get only a power of two of their reciprocal
   const float* head_gain = nullptr;       // multiplied into factors
   float* norms = nullptr;                 // if given, all that is written
-  int log2_group = 0;                     // lanes that share a row
+  SecondHalf second_half = SecondHalf::none;
+  int log2_group = 0;  // lanes that share a row
   int first_batch = 0;
+
+  __host__ __device__ int prepared_dim() const { return second_half == SecondHalf::none ? dim : 2 * kHalfRow; }
 };
 
 // What memory moves at once: 16 bytes, or one element.
@@ -144,6 +153,18 @@ struct Factor {
   }
 };
 
+// What is not finite is left to the first half alone, or infinity would meet itself with the other sign.
+template <typename T, typename ElementOf>
+__device__ void store_both_halves(Piece<T, kHalfRow>* row, SecondHalf second_half, ElementOf element) {
+  using Half = Piece<T, kHalfRow>;
+  const Half first = Half::of(element);
+  row[0] = first;
+  row[1] = Half::of([&](int i) {
+    if (!isfinite(first.get(i))) return 0.0f;
+    return second_half == SecondHalf::copy ? first.get(i) : element(i) - first.get(i);
+  });
+}
+
 // A block owns a run of rows of one head, a few lanes each row.
 template <typename T, int kWidth, int kPieces, bool kGain>
 __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
@@ -184,14 +205,19 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
   }
 
   const auto store = [&](float power, float reciprocal) {
-    T* destination = static_cast<T*>(task.destination) + dense * task.dim;
+    T* destination = static_cast<T*>(task.destination) + dense * task.prepared_dim();
+    const auto element = [&](int at) { return factor(part.get(at) * power, reciprocal, at); };
+    if constexpr (sizeof(T) == 2) {
+      if (task.second_half != SecondHalf::none) {
+        store_both_halves(reinterpret_cast<Piece<T, kHalfRow>*>(destination), task.second_half, element);
+        return;
+      }
+    }
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       if (column(piece) >= task.dim) continue;
-      *reinterpret_cast<Unit*>(destination + column(piece)) = Unit::of([&](int i) {
-        const int at = piece * kWidth + i;
-        return factor(part.get(at) * power, reciprocal, at);
-      });
+      *reinterpret_cast<Unit*>(destination + column(piece)) =
+          Unit::of([&](int i) { return element(piece * kWidth + i); });
     }
   };
   if (!task.normalize) {
@@ -289,9 +315,15 @@ RowTask key_rows(const AttentionProblem& p) {
 
 std::int64_t row_count(const RowTask& task) { return task.batch * task.heads * task.rows; }
 
+bool has_head_gain(const AttentionProblem& p) { return p.gain != nullptr && p.gain_dim_stride == 0; }
+
+bool has_second_half(const AttentionProblem& p) {
+  return p.type != StorageType::float32 && p.gain != nullptr && !has_head_gain(p) && p.dim <= kHalfRow;
+}
+
 bool changes_queries(const AttentionProblem& p) { return p.normalize_q || p.gain != nullptr; }
 
-bool has_head_gain(const AttentionProblem& p) { return p.gain != nullptr && p.gain_dim_stride == 0; }
+bool changes_keys(const AttentionProblem& p) { return p.normalize_k || has_second_half(p); }
 
 // Hands out pieces of the workspace, or counts them where there is none.
 struct Pieces {
@@ -313,10 +345,14 @@ struct Layout {
   Layout(const AttentionProblem& p, float* workspace) : queries(query_rows(p)), keys(key_rows(p)), floats(0) {
     Pieces pieces{workspace};
     const auto elements = [&](const RowTask& task) {
-      return ceil_div(row_count(task) * task.dim, p.type == StorageType::float32 ? 1 : 2);
+      return ceil_div(row_count(task) * task.prepared_dim(), p.type == StorageType::float32 ? 1 : 2);
     };
+    if (has_second_half(p)) {
+      queries.second_half = SecondHalf::remainder;
+      keys.second_half = SecondHalf::copy;
+    }
     if (changes_queries(p)) queries.destination = pieces.take(elements(queries));
-    if (p.normalize_k) keys.destination = pieces.take(elements(keys));
+    if (changes_keys(p)) keys.destination = pieces.take(elements(keys));
     if (p.normalize_q) queries.reciprocals = pieces.take(row_count(queries));
     if (p.normalize_k) keys.reciprocals = pieces.take(row_count(keys));
     if (changes_queries(p)) queries.factors = pieces.take(row_count(queries));
@@ -326,7 +362,8 @@ struct Layout {
 };
 
 Input dense(const RowTask& task) {
-  return {task.destination, task.heads * task.rows * task.dim, task.rows * task.dim, task.dim};
+  const int dim = task.prepared_dim();
+  return {task.destination, task.heads * task.rows * dim, task.rows * dim, dim};
 }
 
 }  // namespace
@@ -361,12 +398,13 @@ cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, fl
     rest.normalize_q = false;
     rest.gain = nullptr;
   }
-  if (problem.normalize_k) {
-    keys.normalize = true;
+  if (changes_keys(problem)) {
+    keys.normalize = problem.normalize_k;
     if (const cudaError_t error = run(keys, launch); error != cudaSuccess) return error;
     rest.k = dense(keys);
     rest.normalize_k = false;
   }
+  rest.dim = queries.prepared_dim();
   return cudaSuccess;
 }
 

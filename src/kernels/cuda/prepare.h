@@ -11,7 +11,9 @@
 namespace quest::kernels::cuda {
 
 // The problem that remains: normalize_q, normalize_k and gain are off, q and k point to prepared rows (dense
-// [B, H, N, D] of the storage type) where they had to be rewritten, `scale` is what is still to be multiplied in.
+// [B, H, N, dim] of the storage type) where they had to be rewritten, `scale` is what is still to be multiplied in.
+// `dim` is 16 instead of up to 8 where queries of a 16-bit type had a gain of several dimensions: columns 8 to 15 of a
+// query are what rounding took from columns 0 to 7, those of a key repeat them.
 struct PreparedProblem {
   AttentionProblem problem;
   // 1/‖q‖ [B, H, Nq] and 1/‖k‖ [B, Hk, Nk], dense, where they are normalised; 0 for a zero row, NaN for one with
@@ -27,7 +29,7 @@ enum class Preparation {
   // Rows x/‖x‖, and queries times gain and scale, in the storage type.
   rounded,
   // Rows times the power of two that brings ‖x‖ into (0.5, 1], which rounds nothing. The rest of 1/‖x‖, in [1, 2), and
-  // the gain of a head are factors. Only a gain of several dimensions is multiplied into queries and rounded.
+  // the gain of a head are factors. Only a gain of several dimensions is multiplied into queries.
   factored,
 };
 

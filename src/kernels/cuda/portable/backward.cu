@@ -198,13 +198,13 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
       .v = {p.v, p.value_dim, p.type},
       .grad_out = {arguments.grad_out, p.value_dim, p.type},
       .query_terms = terms,
-      .grad_q = {arguments.grad_q, p.dim, p.type},
-      .grad_k = {arguments.grad_k, p.dim, p.type},
+      .grad_q = {arguments.grad_q, original.dim, p.type},
+      .grad_k = {arguments.grad_k, original.dim, p.type},
       .grad_v = {arguments.grad_v, p.value_dim, p.type},
       .key_reciprocals = prepared.key_reciprocals,
       .query_factors = prepared.query_factors,
       .key_factors = prepared.key_factors,
-      .query_chain = {.q = {original.q, p.dim, p.type},
+      .query_chain = {.q = {original.q, original.dim, p.type},
                       .reciprocals = prepared.query_reciprocals,
                       .queries = p.queries,
                       .heads = p.heads,
@@ -228,9 +228,9 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                             packed ? 1 : p.batch,
                             static_cast<int>(p.heads),
                             static_cast<int>(tile_slots(packed, p.batch, p.queries, owned_rows(p))),
-                            static_cast<int>(p.dim),
+                            static_cast<int>(original.dim),
                             arguments.grad_gain};
-  return launch_kernel(gain_kernel, p.heads * ceil_div(p.dim, 32), 32 * kGainRows, 0, launch.stream, gain);
+  return launch_kernel(gain_kernel, p.heads * ceil_div(original.dim, 32), 32 * kGainRows, 0, launch.stream, gain);
 }
 
 }  // namespace quest::kernels::cuda::portable

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
+#include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
 namespace quest::kernels::cuda::portable {
@@ -14,6 +15,10 @@ __device__ void store_key_rows(const Block& block, Accumulator (&sums)[kBlocks],
   const auto& p = block.p;
   const Sequence& sequence = block.sequence;
   const int first_row = block.first_row + r * 16;
+  if (p.k.dim > p.grad_k.dim) {  // what the second half of the queries gave
+    add(sums[0], sums[1]);
+    sums[1] = {};
+  }
   scale_rows(sums, p.problem.scale / block.owned_factor(r, 0), p.problem.scale / block.owned_factor(r, 1));
   if (p.key_reciprocals != nullptr) {
     const float* reciprocals = p.key_reciprocals + dense_row(sequence.batch, p.problem.kv_heads, block.head,
