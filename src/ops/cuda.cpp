@@ -53,9 +53,11 @@ const kernel::DeviceInfo& device_info(int device) {
     check_cuda("counting the devices", cudaGetDeviceCount(&count));
     std::vector<kernel::DeviceInfo> infos(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      infos[static_cast<std::size_t>(i)] = {.compute_capability = 10 * attribute(cudaDevAttrComputeCapabilityMajor, i) +
-                                                                  attribute(cudaDevAttrComputeCapabilityMinor, i),
-                                            .multiprocessors = attribute(cudaDevAttrMultiProcessorCount, i)};
+      infos[static_cast<std::size_t>(i)] = {
+          .compute_capability =
+              10 * attribute(cudaDevAttrComputeCapabilityMajor, i) + attribute(cudaDevAttrComputeCapabilityMinor, i),
+          .multiprocessors = attribute(cudaDevAttrMultiProcessorCount, i),
+          .block_shared_memory = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, i)};
     }
     return infos;
   }();

@@ -12,6 +12,8 @@ import cases
 import operators as ops
 
 MORE_THAN_STANDARD = 1.5
+# Means over fewer rows than cases.LEAST_ROWS are too much a matter of chance for that.
+MORE_OF_FEW_ROWS = 1.25
 # One largest error beside another, each of thousands.
 WORST_MORE_THAN_STANDARD = 4.0
 # What rounding the result alone costs, for cases so small that standard attention happens to make no error.
@@ -119,10 +121,12 @@ def budgets(case, q, k, v, grad_out, options):
         return {name: (FLOAT32_ERROR, FLOAT32_WORST) for name in ("out", *GRADIENTS)}
     least = LEAST_STANDARD_ERROR[case.dtype]
     standard = standard_errors(q, k, v, grad_out, options)
+    more = MORE_THAN_STANDARD
+    if q.shape[:3].numel() < cases.LEAST_ROWS:
+        more *= MORE_OF_FEW_ROWS
     limits = {}
     for name, errors in zip(("out", "grad_q", "grad_k", "grad_v"), standard):
-        worst = WORST_MORE_THAN_STANDARD * max(errors.worst, least)
-        limits[name] = (MORE_THAN_STANDARD * max(errors.mean, least), worst)
+        limits[name] = (more * max(errors.mean, least), WORST_MORE_THAN_STANDARD * max(errors.worst, least))
     if case.dropout:  # which enlarges the rounded output beside the gradients formed from it
         limits = {name: tuple(limit / (1.0 - case.dropout) for limit in pair) for name, pair in limits.items()}
     # Sums of many products of both signs.

@@ -179,7 +179,7 @@ def test_poison_reaches_only_the_queries_that_see_it():
 
 
 def test_a_key_infinitely_far_away_does_not_count():
-    for dim, dtype in itertools.product((8, 64), (BF16, F16, F32)):
+    for dim, dtype in itertools.product((8, 64), (BF16, F16)):
         case = Case(queries=130, dim=dim, normalize_k=False, gain="both", dtype=dtype)
         q, k, v, _, options = cases.inputs(case, "cuda")
         q = -q.abs()

@@ -9,6 +9,7 @@ namespace quest::kernels::cuda {
 struct DeviceInfo {
   int compute_capability = 0;  // 10 · major + minor
   int multiprocessors = 0;
+  int block_shared_memory = 0;  // bytes that one block may ask for
 };
 
 struct Launch {

@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
 template <typename T, int kWidth, Owns kOwns>
 cudaError_t launch_gradients(const GradientParameters& parameters, cudaStream_t stream) {
   using Shape = GradientShape<T, kWidth, kOwns>;
-  static_assert(sizeof(GradientMemory<T, kWidth, kOwns>) <= kSharedMemory);
+  static_assert(sizeof(GradientMemory<T, kWidth, kOwns>) <=
+                (kOwns == Owns::more_keys_for_all ? kMoreSharedMemory : kSharedMemory));
   const AttentionProblem& p = parameters.problem;
   const int64_t blocks = kOwns == Owns::queries ? block_count(p, p.queries, p.heads, Shape::kOwned)
                                                 : block_count(p, p.keys, p.kv_heads, Shape::kOwned);
@@ -93,11 +94,19 @@ cudaError_t launch_gradients(const GradientParameters& parameters, cudaStream_t 
 
 // The sums of both dK and dV of a wide head have no room in the registers of one warp.
 template <typename T, int kWidth>
-cudaError_t launch_all_gradients(const GradientParameters& p, cudaStream_t stream) {
+cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& launch) {
+  const cudaStream_t stream = launch.stream;
   if constexpr (sizeof(T) == 2 && kWidth <= 128) {
     if (p.query_sums != nullptr) {
-      const auto error = launch_gradients<T, kWidth, Owns::keys_for_all>(p, stream);
-      if (error != cudaSuccess) return error;
+      const auto launch_keys = [&] {
+        if constexpr (kWidth == 128) {
+          constexpr int kFewKeys = GradientShape<T, kWidth, Owns::keys_for_all>::kOwned;
+          const bool more = launch.device.block_shared_memory >= kMoreSharedMemory && p.problem.keys > kFewKeys;
+          if (more) return launch_gradients<T, kWidth, Owns::more_keys_for_all>(p, stream);
+        }
+        return launch_gradients<T, kWidth, Owns::keys_for_all>(p, stream);
+      };
+      if (const auto error = launch_keys(); error != cudaSuccess) return error;
       const FinishParameters finish{p.problem, p.query_sums, p.to_fixed, p.grad_q, p.query_chain};
       return launch_kernel(finish_kernel<T, kWidth>,
                            block_count(p.problem, p.problem.queries, p.problem.heads, kSumRows), kFinishThreads, 0,
@@ -220,8 +229,7 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
   error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
-  error = with_shape(
-      p, [&]<typename T, int kWidth>() { return launch_all_gradients<T, kWidth>(parameters, launch.stream); });
+  error = with_shape(p, [&]<typename T, int kWidth>() { return launch_all_gradients<T, kWidth>(parameters, launch); });
   if (error != cudaSuccess || gain_partials == nullptr) return error;
   const bool packed = p.cu_seqlens_q != nullptr;
   const GainParameters gain{gain_partials,

@@ -9,10 +9,9 @@
 
 namespace quest::kernels::cuda::portable {
 
-// Warps of a block at D = 128 that work in pairs. 0: none do. 8 share twice the keys and need 148 KiB.
-inline constexpr int kPairedWarps = 4;
-
-enum class Owns { queries, keys_and_values, keys, values, keys_for_all };
+// `for_all`: dQ is summed as well. Twice the keys halve what is read and added for them, where a block may have the
+// shared memory.
+enum class Owns { queries, keys_and_values, keys, values, keys_for_all, more_keys_for_all };
 
 struct GradientParameters {
   AttentionProblem problem;  // prepared
@@ -35,13 +34,13 @@ struct GradientParameters {
 template <typename T, int kWidth, Owns kOwns>
 struct GradientShape {
   static constexpr bool kKeySide = kOwns != Owns::queries;
-  static constexpr bool kAddsQueries = kOwns == Owns::keys_for_all;
+  static constexpr bool kAddsQueries = kOwns >= Owns::keys_for_all;
   static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T));
   // The warps of a pair have the same owned rows: each computes the scores of half of the streamed rows and sums half
   // of the columns over all. Two row tiles of half the columns read less shared memory than one of all.
-  static constexpr bool kPaired = kAddsQueries && kWidth == 128 && kPairedWarps > 0;
+  static constexpr bool kPaired = kAddsQueries && kWidth == 128;
   static constexpr int kPair = kPaired ? 2 : 1;
-  static constexpr int kWarps = kPaired ? kPairedWarps : kRowBytes <= 512 ? 4 : 2;
+  static constexpr int kWarps = kOwns == Owns::more_keys_for_all ? 8 : kRowBytes <= 512 ? 4 : 2;
   static constexpr int kThreads = kWarps * 32;
   static constexpr int kRowTiles = kAddsQueries && (kWidth <= 64 || kPaired) ? 2 : 1;  // of a warp
   static constexpr int kOwned = kWarps / kPair * kRowTiles * 16;
@@ -88,9 +87,6 @@ struct GradientTiles {
   PairBarriers<Shape::kPaired ? Shape::kWarps : 0> barriers;
 };
 
-template <typename T, int kWidth, Owns kOwns>
-struct GradientMemory : GradientTiles<T, kWidth, kOwns> {};
-
 // What pairs of warps need: the weights, and draws for one tile only, there being no room for more.
 template <typename Shape, bool kPaired = Shape::kPaired>
 struct PairMemory {};
@@ -101,13 +97,19 @@ struct PairMemory<Shape, true> {
   uint2 dropout[Shape::kStreamed];
 };
 
-// And the gradients of the scores.
-template <typename T, int kWidth>
-struct GradientMemory<T, kWidth, Owns::keys_for_all> : GradientTiles<T, kWidth, Owns::keys_for_all>,
-                                                       PairMemory<GradientShape<T, kWidth, Owns::keys_for_all>> {
-  using ScoreTile = typename GradientShape<T, kWidth, Owns::keys_for_all>::ScoreTile;
-  alignas(ScoreTile::kAlignment) uint8_t score_gradients[ScoreTile::kBytes];
+// And what the sums of dQ are made of.
+template <typename Shape, bool kAddsQueries = Shape::kAddsQueries>
+struct ScoreMemory {};
+
+template <typename Shape>
+struct ScoreMemory<Shape, true> {
+  alignas(Shape::ScoreTile::kAlignment) uint8_t score_gradients[Shape::ScoreTile::kBytes];
 };
+
+template <typename T, int kWidth, Owns kOwns>
+struct GradientMemory : GradientTiles<T, kWidth, kOwns>,
+                        PairMemory<GradientShape<T, kWidth, kOwns>>,
+                        ScoreMemory<GradientShape<T, kWidth, kOwns>> {};
 
 // One step of a block's loop: one tile of streamed rows.
 struct Step {

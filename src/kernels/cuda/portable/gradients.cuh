@@ -135,21 +135,29 @@ struct GradientBlock {
   __device__ int streamed_head(Step step) const { return kKeySide ? step.head : head / group; }
   __device__ int streamed_rows() const { return kKeySide ? rules.queries : rules.keys; }
 
+  template <bool kPlain>
   __device__ void stage_first(const Steps& s, Step step) {
     if (step.index >= s.count) return;
     const int turn = step.index % Shape::kStages;
-    const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
+    Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
+    rows.aligned |= kPlain;
     stage<Shape::kThreads>(first_tile(step.index), rows, step.row, streamed_rows());
-    stage_factors(memory.streamed_factors[turn], streamed_factors(), streamed_head(step), step.row, !kKeySide);
+    if constexpr (!kPlain) {
+      stage_factors(memory.streamed_factors[turn], streamed_factors(), streamed_head(step), step.row, !kKeySide);
+    }
     if (kKeySide) stage_query_side(step.index, step.head, step.row);
     commit_copies();
   }
+  template <bool kPlain>
   __device__ void stage_second(const Steps& s, Step step) {
     if (step.index >= s.count) return;
-    const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
+    Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
+    rows.aligned |= kPlain;
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
     if constexpr (kPaired) {
-      each_of<Shape::kThreads, Memory::kQueries>([&](int i) { draw_dropout(step.index, step.head, step.row, i); });
+      if constexpr (!kPlain) {
+        each_of<Shape::kThreads, Memory::kQueries>([&](int i) { draw_dropout(step.index, step.head, step.row, i); });
+      }
       memory.barriers.arrive_when_landed();
     } else {
       commit_copies();
@@ -284,14 +292,19 @@ struct GradientBlock {
     return {tile.chunk_address(0, warp_of_pair() * (Tile::kChunks / Shape::kPair))};
   }
 
+  // Whether a pass that neither guards nor takes back can do without dropout, factors of queries, negative scales and
+  // unaligned rows: compiled apart, since what it leaves out takes registers and room between its instructions.
+  __device__ bool is_plain() const { return streamed_factors() == nullptr && rules.plain && !stores_rows(); }
+
   // Where there is room for one second tile only, the next one is under way from its last product on.
+  template <bool kPlain>
   __device__ void take(const Steps& s, Step now, Step next) {
     const int index = now.index;
     const int row = now.row;
     const bool active = meets(row);
     // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
-    if (kAddsQueries && guarded) clear_nonfinite_rows(index);
-    if (active) rules.select_head(p.problem, sequence, now.head);
+    if (kAddsQueries && !kPlain && guarded) clear_nonfinite_rows(index);
+    if (active && !kPlain) rules.select_head(p.problem, sequence, now.head);
     constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
     static_assert(kParts == 1 || (kAddsQueries && !kRefills));
 #pragma unroll 1
@@ -310,7 +323,7 @@ struct GradientBlock {
         }
         if (Shape::kSecondStages == 1 && !kSecond) {
           __syncthreads();
-          stage_second(s, next);
+          stage_second<kPlain>(s, next);
         }
       }
       if (active) {
@@ -318,11 +331,16 @@ struct GradientBlock {
         const auto first_key = [&](int r) { return kKeySide ? first_row + r * 16 : first_streamed; };
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
-          multiply_owned_factors(weights[r], r);
-          multiply_streamed_factors(weights[r], index, part);
-          rules.template apply<kRows>(weights[r], kKeySide ? first_streamed : first_row + r * 16, first_key(r));
+          const int first_of_queries = kKeySide ? first_streamed : first_row + r * 16;
+          if constexpr (kPlain) {
+            rules.template hide<kRows>(weights[r], first_of_queries, first_key(r), -kInfinity);
+          } else {
+            multiply_owned_factors(weights[r], r);
+            multiply_streamed_factors(weights[r], index, part);
+            rules.template apply<kRows>(weights[r], first_of_queries, first_key(r));
+          }
         }
-        if (needs_care()) {
+        if (!kPlain && needs_care()) {
           if constexpr (kAddsQueries) multiply_rows<OwnedTile>(grads, second_left, second_part);
 #pragma unroll
           for (int r = 0; r < kRowTiles; ++r) {
@@ -350,7 +368,7 @@ struct GradientBlock {
       }
       if constexpr (kPaired) {
         memory.barriers.wait(Meeting::step_done, parity ^ 1);  // that of the step before
-        stage_first(s, next);
+        stage_first<kPlain>(s, next);
       }
       Weights<T, kPartRows> score_gradients[kRowTiles];
 #pragma unroll
@@ -360,7 +378,7 @@ struct GradientBlock {
           share(*this, score_tile(), score_gradients[r], r, part);
         }
         if constexpr (kPaired) share(*this, weight_tile(), Weights<T, kPartRows>(weights[r]), r, part);
-        if (kFirst && (!kAddsQueries || streamed_factors() != nullptr)) {
+        if (kFirst && !kPlain && (!kAddsQueries || streamed_factors() != nullptr)) {
           multiply_streamed_factors(grads[r], index, part);
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
         }
@@ -376,15 +394,15 @@ struct GradientBlock {
       }
       if (kRefills && !kPaired) {
         __syncthreads();
-        stage_second(s, next);
+        stage_second<kPlain>(s, next);
       }
       if constexpr (kFirst) {
         if (active) multiply_weights<T>(first_sums, score_gradients, summed_columns(first_part));
       }
-      if constexpr (kPaired) sum_scores_of_others(*this, s, now, next, active, score_gradients);
+      if constexpr (kPaired) sum_scores_of_others<kPlain>(*this, s, now, next, active, score_gradients);
     }
     if (kAddsQueries && !kRefills) __syncthreads();
-    if constexpr (kAddsQueries) add_to_queries(now);
+    if constexpr (kAddsQueries) add_to_queries(now, !kPlain && takes_back);
     if constexpr (kPaired) memory.barriers.arrive(Meeting::step_done);
   }
 
@@ -392,26 +410,26 @@ struct GradientBlock {
   __device__ auto weight_tile() const { return typename Shape::ScoreTile{shared_address(memory.weights)}; }
 
   // What the owned keys give to dQ of a tile of queries.
-  __device__ void add_to_queries(Step now) {
+  __device__ void add_to_queries(Step now, bool back) {
     static_assert(kStreamed == kSumRows);
     const int64_t head_slots = dense_row(sequence.batch, p.problem.heads, now.head, query_slots, query_slot);
     int32_t* to = p.query_sums + (head_slots + now.row / kSumRows) * (kSumRows * kWidth);
-    add_query_gradients<T, kWidth, Shape::kWarps>(to, score_tile(), owned(0), query_side(now.index).to_fixed,
-                                                  takes_back);
+    add_query_gradients<T, kWidth, Shape::kWarps>(to, score_tile(), owned(0), query_side(now.index).to_fixed, back);
   }
 
-  // Whether stores of threads put something into the streamed tiles, which copies do not announce.
+  // Whether threads store something beside the copies, whose arrival says nothing about it.
   __device__ bool stores_rows() const { return !p.q.aligned || !p.grad_out.aligned || p.problem.dropout_p > 0; }
 
+  template <bool kPlain>
   __device__ void meet_all(const Steps& s) {
     clear(first_sums);
     clear(second_sums);
     Step now = s.first_step();
-    stage_first(s, now);
-    stage_second(s, now);
+    stage_first<kPlain>(s, now);
+    stage_second<kPlain>(s, now);
     wait_copies();
     __syncthreads();
-    if (kAddsQueries && guarded) clear_nonfinite<Shape::kThreads>(owned(0), memory.owned_nonfinite);
+    if (kAddsQueries && !kPlain && guarded) clear_nonfinite<Shape::kThreads>(owned(0), memory.owned_nonfinite);
     first_left.take(owned(0), first_row - first_owned);
     second_left.take(owned(1), first_row - first_owned);
 #pragma unroll 1
@@ -419,18 +437,18 @@ struct GradientBlock {
       const Step next = s.template after<kStreamed>(now);
       if constexpr (kPaired) {
         memory.barriers.wait(Meeting::rows_landed, parity);
-        if (stores_rows()) __syncthreads();
+        if (!kPlain && stores_rows()) __syncthreads();
       } else {
         wait_copies();
         __syncthreads();
-        if (Shape::kStages > 1) stage_first(s, next);
-        if (Shape::kSecondStages > 1) stage_second(s, next);
+        if (Shape::kStages > 1) stage_first<kPlain>(s, next);
+        if (Shape::kSecondStages > 1) stage_second<kPlain>(s, next);
       }
-      take(s, now, next);
+      take<kPlain>(s, now, next);
       parity ^= 1;
       if (Shape::kStages == 1) {
         __syncthreads();
-        stage_first(s, next);
+        stage_first<kPlain>(s, next);
       }
       now = next;
     }
@@ -446,7 +464,7 @@ struct GradientBlock {
       }
       meet_all_adding(s);
     } else {
-      run_guarded<T, kWidth>(guarded, [&] { meet_all(s); }, [&] { return sums_are_finite(); });
+      run_guarded<T, kWidth>(guarded, [&] { meet_all<false>(s); }, [&] { return sums_are_finite(); });
     }
     store_gradients(*this);
   }
@@ -464,18 +482,23 @@ struct GradientBlock {
       spoils |= isnan(reciprocals[row]);
     }
     spoils = __syncthreads_or(spoils);
-    if (!spoils) {
-      meet_all(s);
+    if (!spoils && is_plain()) {
+      meet_all<true>(s);
       if (!__syncthreads_or(!sums_are_finite())) return;
+      takes_back = true;
     }
     guarded = spoils;
-    takes_back = !spoils;
 #pragma unroll 1
     while (true) {
-      meet_all(s);
+      meet_all<false>(s);
       if (guarded) break;
-      guarded = true;
-      takes_back = false;
+      if (takes_back) {
+        takes_back = false;
+        guarded = true;
+      } else {
+        if (!__syncthreads_or(!sums_are_finite())) break;
+        takes_back = true;
+      }
     }
   }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where the warps of a backward block that work in pairs meet, each of them once in a step. Between arriving and waiting
-// a warp does what needs no other one.
+// Where the warps of a backward block that work in pairs meet, each of them once in a step. Between arriving and
+// waiting a warp does what needs no other one.
 
 #include "kernels/cuda/device/barrier.cuh"
 #include "kernels/cuda/portable/row_tile.cuh"
@@ -22,12 +22,12 @@ struct PairBarriers {
   __device__ uint32_t at(Meeting meeting) const { return shared_address(states + static_cast<int>(meeting)); }
   // By one thread, before the first meeting of all.
   __device__ void initialize() const {
-    for (const auto meeting : {Meeting::scores_shared, Meeting::second_free, Meeting::step_done}) {
-      initialize_barrier(at(meeting), kWarps);
+    for (const auto meeting :
+         {Meeting::rows_landed, Meeting::scores_shared, Meeting::second_free, Meeting::step_done}) {
+      initialize_barrier(at(meeting), kWarps * 32);
     }
-    initialize_barrier(at(Meeting::rows_landed), kWarps * 32);
   }
-  __device__ void arrive(Meeting meeting) const { warp_arrives(at(meeting)); }
+  __device__ void arrive(Meeting meeting) const { cuda::arrive(at(meeting)); }
   __device__ void arrive_when_landed() const { arrive_with_copies(at(Meeting::rows_landed)); }
   __device__ void wait(Meeting meeting, int parity) const { wait_barrier(at(meeting), parity); }
 };

@@ -32,11 +32,11 @@ __device__ void sum_others(const Block& block, Accumulator (&sums)[Block::kRowTi
 
 // What the scores of the other warp give to dV and dK, once both have shared weights and gradients of scores.
 // `scaled` are this warp's gradients times the factors of the queries, if these have any.
-template <typename Block, typename T, int kColumns>
+template <bool kPlain, typename Block, typename T, int kColumns>
 __device__ void sum_scores_of_others(Block& block, const Steps& s, Step now, Step next, bool active,
                                      const Weights<T, kColumns> (&scaled)[Block::kRowTiles]) {
   const auto& barriers = block.memory.barriers;
-  const bool factors = block.streamed_factors() != nullptr;
+  const bool factors = !kPlain && block.streamed_factors() != nullptr;
   barriers.wait(Meeting::scores_shared, block.parity);
   if (active) sum_others(block, block.second_sums, block.weight_tile(), block.second_tile(now.index));
   barriers.arrive(Meeting::second_free);
@@ -49,7 +49,7 @@ __device__ void sum_scores_of_others(Block& block, const Steps& s, Step now, Ste
   }
   if (active) sum_others(block, block.first_sums, gradients, block.first_tile(now.index));
   barriers.wait(Meeting::second_free, block.parity);
-  block.stage_second(s, next);
+  block.template stage_second<kPlain>(s, next);
 }
 
 }  // namespace quest::kernels::cuda::portable

@@ -35,8 +35,10 @@ struct Matrix {
   }
 };
 
-// What every processor from compute capability 8.0 on gives to one block.
+// What every processor from compute capability 8.0 on gives to one block, and what those of data centres give (8.0
+// itself, 9.0, 10.0).
 inline constexpr int kSharedMemory = 99 * 1024;
+inline constexpr int kMoreSharedMemory = 163 * 1024;
 
 // Calls f<T, width>() with the element type and the width to which both head dimensions are padded.
 template <typename F>

@@ -109,7 +109,8 @@ struct ScoreRules {
     const int key_end = first_key + (kColumnsAreQueries ? 16 : kBlocks * 8);
     if (key_end > limit(first_query) || (kColumnsAreQueries && first_query + kBlocks * 8 > queries)) {
       visit<kRows>(scores, first_query, first_key, [&](int query, int key, float& x) {
-        if (key >= keys || (causal && key > query + offset) || (kColumnsAreQueries && query >= queries)) x = value;
+        // All conditions of one: branches around each would be larger than the rest of a loop.
+        if ((key >= keys) | (causal & (key > query + offset)) | (kColumnsAreQueries & (query >= queries))) x = value;
       });
     }
   }
