@@ -176,7 +176,7 @@ def one_option_each():
                 case = Case(queries=150, heads=4, kv_heads=2, dim=dim, dtype=dtype, **formulation)
                 yield case
                 yield dataclasses.replace(case, causal=1, layout="odd", dropout=0.1, value_dim=64)
-                yield dataclasses.replace(case, mask="own", lengths=True)
+                yield dataclasses.replace(case, mask="own")
 
 
 def many_options(count, largest):
