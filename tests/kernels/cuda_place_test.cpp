@@ -83,9 +83,8 @@ TEST(CudaPlace, BlocksOfEqualWorkGoHeadByHead) {
   AttentionProblem p = causal_problem(2, 3, 700);
   p.causal = Causal::none;
   const auto places = places_in_order(p, nullptr, Longest::first);
-  EXPECT_TRUE(std::ranges::is_sorted(places, {}, [](const Place& place) {
-    return std::tuple(place.sequence, place.head, place.tile);
-  }));
+  EXPECT_TRUE(std::ranges::is_sorted(
+      places, {}, [](const Place& place) { return std::tuple(place.sequence, place.head, place.tile); }));
 }
 
 }  // namespace
