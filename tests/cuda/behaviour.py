@@ -12,13 +12,14 @@ from accuracy import Errors, exact_results, poison_memory, run
 from cases import BF16, F16, F32, Case
 
 SHORT = Case(batch=4, heads=3, queries=197, dim=64)
+GROUPS = Case(batch=4, heads=3, queries=257, dim=80)
 LONG = Case(batch=1, heads=4, queries=1100, dim=128)
 LONG_CAUSAL = Case(batch=1, heads=4, queries=1100, dim=64, causal=1)
 TABLE = Case(batch=8, heads=8, queries=256, dim=16, causal=1)
 OPTIONS = Case(
     heads=4, kv_heads=2, queries=150, keys=170, mask="float32", lengths=True, dropout=0.1, gain="both", normalize_q=True
 )
-ENGINES = (SHORT, LONG, LONG_CAUSAL, TABLE, OPTIONS, Case(queries=100, dtype=F32))
+ENGINES = (SHORT, GROUPS, LONG, LONG_CAUSAL, TABLE, OPTIONS, Case(queries=100, dtype=F32))
 
 
 def same_bits(a, b):
@@ -44,7 +45,7 @@ TOLERANCE = {BF16: 5e-3, F16: 7e-4, F32: 5e-6}
 
 
 def test_norms_of_keys_do_not_matter():
-    for case in (SHORT, LONG, OPTIONS):
+    for case in (SHORT, GROUPS, LONG, OPTIONS):
         for dtype, largest in ((BF16, 30), (F32, 30), (F16, 3)):
             case_of = Case(**{**case.__dict__, "dtype": dtype, "mask": "", "dropout": 0.0})
             q, k, v, grad_out, options = cases.inputs(case_of, "cuda")
@@ -95,7 +96,7 @@ def test_large_and_tiny_rows():
 
 
 def test_sharpness_of_queries():
-    for base in (SHORT, LONG, LONG_CAUSAL, Case(queries=100, dtype=F32)):
+    for base in (SHORT, GROUPS, LONG, LONG_CAUSAL, Case(queries=100, dtype=F32)):
         for norm in (1e-3, 1.0, 40.0, 60.0, 300.0, 1e4):
             q, k, v, grad_out, options = cases.inputs(base, "cuda")
             q = (torch.nn.functional.normalize(q.float(), dim=-1) * norm).to(base.dtype)
@@ -110,6 +111,23 @@ def test_sharpness_of_queries():
             one_hot = ops.unit_rows(q.double()) @ ops.unit_rows(k.double()).transpose(-1, -2)
             largest = torch.where(ops.visible_pairs(q, k, causal=base.causal), one_hot, -math.inf).amax(-1)
             assert (actual["lse"] >= norm * (largest - 0.02) - 0.1).all(), f"{base}, norm {norm:g}: lse too small"
+
+
+def test_every_key_may_be_opposite():
+    """Weights are exp(score - lse), and zero of what is no key: also where exp(-lse) alone would overflow."""
+    for base, causal in itertools.product((SHORT, GROUPS, TABLE, LONG, Case(queries=100, dtype=F32)), (0, 1)):
+        case = Case(**{**base.__dict__, "causal": causal})
+        q, k, v, grad_out, options = cases.inputs(case, "cuda")
+        direction = torch.nn.functional.normalize(torch.randn(k.shape[3], device="cuda"), dim=0)
+        k = (10 * direction + k.float()).to(case.dtype)
+        q = (-250 * direction + q.float()).to(case.dtype)
+        actual, exact = run(q, k, v, grad_out, options), exact_results(q, k, v, grad_out, options)
+        for name, x in actual.items():
+            assert x.isfinite().all(), f"{case}: {name} is not finite"
+        assert (exact["lse"] < -100).all(), "the test's own rows must be far below zero"
+        close(actual["lse"], exact["lse"], TOLERANCE[case.dtype], f"{case}: lse")
+        # A logit is rounded in proportion to its size.
+        close(actual["out"], exact["out"], TOLERANCE[case.dtype] * 250 / 8, f"{case}: output")
 
 
 def test_hidden_rows_are_zero():
@@ -164,7 +182,7 @@ def test_poison_in_hidden_keys_does_not_leak():
 
 
 def test_poison_reaches_only_the_queries_that_see_it():
-    for case in (SHORT, LONG_CAUSAL, TABLE, Case(queries=300, dim=128), Case(queries=100, dtype=F32)):
+    for case in (SHORT, GROUPS, LONG_CAUSAL, TABLE, Case(queries=300, dim=128), Case(queries=100, dtype=F32)):
         case = Case(**{**case.__dict__, "causal": 1})
         q, k, v, grad_out, options = cases.inputs(case, "cuda")
         clean = run(q, k, v, grad_out, options)

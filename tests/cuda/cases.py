@@ -141,6 +141,9 @@ def plain_shapes():
             yield Case(queries=length, dim=dim, dtype=dtype)
             yield Case(queries=length, dim=dim, dtype=dtype, causal=1)
             yield Case(queries=length, dim=dim, dtype=dtype, layout="qkv")
+        for dim, length, causal in itertools.product((64, 80), (226, 268, 280, 292, 310, 320, 440), (0, 1)):
+            yield Case(queries=length, dim=dim, dtype=dtype, causal=causal)
+        yield Case(queries=650, dim=80, dtype=dtype, causal=1)
         yield Case(batch=150, heads=2, queries=197, dtype=dtype)
     for queries, keys in ((1, 300), (300, 1), (33, 900), (900, 33), (197, 64), (64, 197), (1024, 1500)):
         for dim, causal in itertools.product((64, 128), (0, 1, 2)):
@@ -227,6 +230,8 @@ def few_cases():
     for dtype in (BF16, F16, F32):
         for dim, length in ((16, 40), (32, 65), (64, 70), (64, 197), (80, 257), (128, 130), (256, 33)):
             yield Case(batch=1, heads=2, queries=length, dim=dim, dtype=dtype)
+        yield Case(batch=1, heads=2, queries=230, dim=80, causal=1, dtype=dtype)
+        yield Case(batch=1, heads=2, queries=420, dim=64, causal=1, dtype=dtype)
         yield Case(batch=1, heads=1, queries=256, dim=16, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=64, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=128, dtype=dtype)

@@ -25,6 +25,24 @@ struct Tile {
   __device__ uint32_t half_address(int row, int block, int half) const { return chunk_address(row, 2 * block + half); }
 };
 
+// The same with any number of rows.
+template <int D>
+struct ColumnTile {
+  static constexpr int kDim = D;
+  static constexpr int kChunks = D / 8;
+  static constexpr int kRowBytes = 16;
+
+  uint32_t base;
+  uint32_t column_stride;
+
+  __device__ ColumnTile(uint32_t base, int rows) : base(base), column_stride(stride(rows)) {}
+  static __host__ __device__ constexpr int stride(int rows) { return rows * 16 + 32; }
+  static __host__ __device__ constexpr int bytes(int rows) { return kChunks * stride(rows); }
+
+  __device__ uint32_t chunk_address(int row, int chunk) const { return base + chunk * column_stride + row * 16; }
+  __device__ uint32_t half_address(int row, int block, int half) const { return chunk_address(row, 2 * block + half); }
+};
+
 // 64 columns in rows of 128 bytes whose 16-byte chunks are permuted the way the tensor copy engine and wgmma call
 // "128-byte swizzle"; the base is a multiple of 1024.
 template <int kRowCount>

@@ -7,6 +7,9 @@ namespace quest::kernels::cuda {
 // wgmma over swizzled tiles: four warps multiply 64 x 16 by 16 x N. A warp holds 16 of the 64 rows,
 // in the layouts of Fragment and Accumulator.
 
+inline constexpr int kGroupRows = 64;
+__device__ inline int group_id() { return __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); }
+
 struct Operand {
   uint32_t low;
   static constexpr uint32_t kHigh = 1024 >> 4 | 1 << 30;  // bytes between groups of eight rows; 128-byte swizzle

@@ -34,10 +34,10 @@ __device__ inline void multiply(Accumulator (&target)[2], const Accumulator (&fa
   for (int i = 0; i < 8; ++i) target[i / 4].x[i % 4] *= factor[i / 4].x[i % 4];
 }
 
-template <bool kTransposed>
-__device__ void mask_weights(Accumulator (&weights)[2], int first_row, int first_column, const Shape& shape) {
+template <bool kTransposed, int kBlocks>
+__device__ void mask_weights(Accumulator (&weights)[kBlocks], int first_row, int first_column, const Shape& shape) {
 #pragma unroll
-  for (int block = 0; block < 2; ++block) {
+  for (int block = 0; block < kBlocks; ++block) {
     mask_block<kTransposed>(weights[block], first_row, first_column + 8 * block, shape,
                             [](float& weight) { weight = 0; });
   }
@@ -70,12 +70,16 @@ struct KeyPass {
   Accumulator key_acc[D / 8];
   Accumulator value_acc[D / 8];
 
-  // negative_lse (in units of log2) and negative_delta: shared memory, one float per query.
-  __device__ void visit(AnyTile queries, AnyTile grads, uint32_t negative_lse, uint32_t negative_delta) {
+  __device__ void clear() {
 #pragma unroll
     for (auto& block : key_acc) block = {0, 0, 0, 0};
 #pragma unroll
     for (auto& block : value_acc) block = {0, 0, 0, 0};
+  }
+
+  // negative_lse (in units of log2) and negative_delta: shared memory, one float per query.
+  __device__ void visit(AnyTile queries, AnyTile grads, uint32_t negative_lse, uint32_t negative_delta) {
+    clear();
     int first_query = 0;
     if (shape.causal) {
       add_queries<Part<2, true>>(first_key, queries, grads, negative_lse, negative_delta);
@@ -151,10 +155,28 @@ struct QueryPass {
   float negative_delta[2];
   Accumulator acc[D / 8];
 
-  // key_factors: shared memory, scale log2(e) / |k| of every key.
-  __device__ void visit(AnyTile keys, AnyTile values, uint32_t key_factors) {
+  __device__ void clear() {
 #pragma unroll
     for (auto& block : acc) block = {0, 0, 0, 0};
+  }
+
+  __device__ void take_row_constants(const Fragment (&out)[D / 16], const float* lse) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_query + lane_row() + 8 * half;
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < D / 8; ++i) {
+        sum = dot_pair<T>(out[i / 2].x[half + 2 * (i % 2)], grad[i / 2].x[half + 2 * (i % 2)], sum);
+      }
+      negative_delta[half] = -quad_sum(sum);
+      negative_lse[half] = row < shape.length ? -lse[row] * kLog2E : -INFINITY;
+    }
+  }
+
+  // key_factors: shared memory, scale log2(e) / |k| of every key.
+  __device__ void visit(AnyTile keys, AnyTile values, uint32_t key_factors) {
+    clear();
     const int seen_by_all = shape.visible_keys(first_query);
     const int end = shape.visible_keys(first_query + 15);
     int first_key = 0;

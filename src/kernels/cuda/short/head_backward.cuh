@@ -7,12 +7,6 @@ namespace quest::kernels::cuda::short_sequence {
 
 // Where all four tensors of a head fit in shared memory, one block owns both its keys and its queries.
 
-template <int kBlocks, typename AnyTile>
-__device__ void load_fragments(Fragment (&rows)[kBlocks], AnyTile tile, int first_row) {
-#pragma unroll
-  for (int depth = 0; depth < kBlocks; ++depth) rows[depth] = load_matrix(rows_first(tile, first_row, depth));
-}
-
 __device__ inline void load_row_pair(float (&pair)[2], uint32_t address, int first_row) {
   pair[0] = load_shared_float(address + (first_row + lane_row()) * 4);
   pair[1] = load_shared_float(address + (first_row + lane_row() + 8) * 4);

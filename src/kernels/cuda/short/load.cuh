@@ -25,8 +25,8 @@ __device__ inline void wait_copies() {
 }
 
 // Rows from length up to the next multiple of 16 become zero.
-template <typename T, int D>
-__device__ void copy_rows_async(RowTile<D> tile, Rows<const T> source, int length) {
+template <typename T, typename AnyTile>
+__device__ void copy_rows_async(AnyTile tile, Rows<const T> source, int length) {
   const int rows = round_up(length, 16);
 #pragma unroll 4
   for (int row = first_owned_row(); row < rows; row += owned_rows_apart()) {
@@ -171,21 +171,42 @@ __device__ void tame_owned_keys(AnyTile keys, int length, float key_factor, uint
 template <int D, typename T>
 __device__ void fill_row_constants(uint32_t negative_lse, uint32_t negative_delta, Rows<const T> grad_out,
                                    Rows<const T> out, const float* lse, int length) {
+  constexpr int kAtOnce = D >= 64 ? 5 : 2;
+  constexpr int kPerLane = (D / 8 + 3) / 4;
   const int rows = round_up(length, 16);
-#pragma unroll 2
-  for (int row = first_owned_row(); row - lane_row() < rows; row += owned_rows_apart()) {
-    float sum = 0;
+  const int apart = owned_rows_apart();
+#pragma unroll 1
+  for (int first = first_owned_row(); first - lane_row() < rows; first += kAtOnce * apart) {
+    uint4 a[kAtOnce][kPerLane];
+    uint4 b[kAtOnce][kPerLane];
+    float row_lse[kAtOnce];
 #pragma unroll
-    for (int chunk = lane_id() % 4; chunk < D / 8; chunk += 4) {
-      if (row >= length) continue;
-      const uint4 a = *reinterpret_cast<const uint4*>(out[row] + chunk * 8);
-      const uint4 b = *reinterpret_cast<const uint4*>(grad_out[row] + chunk * 8);
-      sum = dot_pair<T>(a.x, b.x, dot_pair<T>(a.y, b.y, dot_pair<T>(a.z, b.z, dot_pair<T>(a.w, b.w, sum))));
+    for (int step = 0; step < kAtOnce; ++step) {
+      const int row = first + step * apart;
+      row_lse[step] = row < length ? lse[row] : INFINITY;
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const int chunk = lane_id() % 4 + 4 * i;
+        const bool valid = row < length && chunk < D / 8;
+        a[step][i] = valid ? *reinterpret_cast<const uint4*>(out[row] + chunk * 8) : uint4{0, 0, 0, 0};
+        b[step][i] = valid ? *reinterpret_cast<const uint4*>(grad_out[row] + chunk * 8) : uint4{0, 0, 0, 0};
+      }
     }
-    sum = quad_sum(sum);
-    if (row < rows && lane_id() % 4 == 0) {
-      store_shared(negative_delta + row * 4, -sum);
-      store_shared(negative_lse + row * 4, row < length ? -lse[row] * kLog2E : -INFINITY);
+#pragma unroll
+    for (int step = 0; step < kAtOnce; ++step) {
+      const int row = first + step * apart;
+      float sum = 0;
+#pragma unroll
+      for (int i = 0; i < kPerLane; ++i) {
+        const uint4 x = a[step][i];
+        const uint4 y = b[step][i];
+        sum = dot_pair<T>(x.x, y.x, dot_pair<T>(x.y, y.y, dot_pair<T>(x.z, y.z, dot_pair<T>(x.w, y.w, sum))));
+      }
+      sum = quad_sum(sum);
+      if (row < rows && lane_id() % 4 == 0) {
+        store_shared(negative_delta + row * 4, -sum);
+        store_shared(negative_lse + row * 4, -row_lse[step] * kLog2E);
+      }
     }
   }
 }
@@ -243,6 +264,12 @@ __device__ void load_global_fragments(Fragment (&rows)[kBlocks], Rows<const T> s
   RowFetch<T, kBlocks * 16> fetch;
   fetch.start(source, first_row, length);
   fetch.finish(rows);
+}
+
+template <int kBlocks, typename AnyTile>
+__device__ void load_fragments(Fragment (&rows)[kBlocks], AnyTile tile, int first_row) {
+#pragma unroll
+  for (int depth = 0; depth < kBlocks; ++depth) rows[depth] = load_matrix(rows_first(tile, first_row, depth));
 }
 
 }  // namespace quest::kernels::cuda::short_sequence

@@ -9,6 +9,22 @@ namespace quest::kernels::cuda::short_sequence {
 // keys and values and own its queries. What a warp owns comes straight from global memory, so that shared memory
 // holds two tensors instead of four. No sum depends on scheduling.
 
+struct BlockRole {
+  HeadIndex head;
+  bool owns_keys;
+  const float* lse;  // of the head
+
+  template <typename T>
+  __device__ explicit BlockRole(const BackwardProblem<T>& problem) {
+    const int first = blockIdx.x / (2 * problem.neighbours) * problem.neighbours;
+    const int neighbours = min(problem.neighbours, problem.shape.head_count() - first);
+    const int within = blockIdx.x - 2 * first;
+    head = problem.shape.head(first + within % neighbours);
+    owns_keys = within < neighbours;
+    lse = problem.lse + int64_t{head.dense} * problem.shape.length;
+  }
+};
+
 template <typename T, int kBlocks>
 __device__ KeyFactors tame_fragments(Fragment (&key)[kBlocks], int first_key, const Shape& shape) {
   KeyFactors factors;
@@ -74,17 +90,7 @@ __device__ void own_queries(const BackwardProblem<T>& problem, HeadIndex head, c
     load_global_fragments(pass.query, problem.q[head], first_query, length);
     load_global_fragments(pass.grad, problem.grad_out[head], first_query, length);
     load_global_fragments(out, problem.out[head], first_query, length);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = first_query + lane_row() + 8 * half;
-      float sum = 0;
-#pragma unroll
-      for (int i = 0; i < D / 8; ++i) {
-        sum = dot_pair<T>(out[i / 2].x[half + 2 * (i % 2)], pass.grad[i / 2].x[half + 2 * (i % 2)], sum);
-      }
-      pass.negative_delta[half] = -quad_sum(sum);
-      pass.negative_lse[half] = row < length ? -lse[row] * kLog2E : -INFINITY;
-    }
+    pass.take_row_constants(out, lse);
     pass.visit(keys, values, key_factors);
     pass.store(problem.grad_q[head]);
     if (shape.causal) pass.mend(problem, head);
@@ -96,15 +102,11 @@ __global__ void __launch_bounds__(kMaxWarps * 32, 1)
     resident_backward(const __grid_constant__ BackwardProblem<T> problem) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
-  const int first = blockIdx.x / (2 * problem.neighbours) * problem.neighbours;
-  const int neighbours = min(problem.neighbours, problem.shape.head_count() - first);
-  const int within = blockIdx.x - 2 * first;
-  const HeadIndex head = problem.shape.head(first + within % neighbours);
-  const float* lse = problem.lse + int64_t{head.dense} * problem.shape.length;
-  if (within < neighbours) {
-    own_keys<T, D>(problem, head, lse, base);
+  const BlockRole role(problem);
+  if (role.owns_keys) {
+    own_keys<T, D>(problem, role.head, role.lse, base);
   } else {
-    own_queries<T, D>(problem, head, lse, base);
+    own_queries<T, D>(problem, role.head, role.lse, base);
   }
 }
 

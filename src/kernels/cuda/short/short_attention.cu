@@ -1,5 +1,6 @@
 // One kernel per head dimension, type and direction; the number of warps and the shared memory follow from the length.
 #include "kernels/cuda/device/tensor_map.h"
+#include "kernels/cuda/short/group_backward.cuh"
 #include "kernels/cuda/short/head_backward.cuh"
 #include "kernels/cuda/short/resident_backward.cuh"
 #include "kernels/cuda/short/serves.h"
@@ -74,6 +75,15 @@ cudaError_t start_backward(const BackwardProblem<T>& problem, const Launch& laun
   if (2 * (whole_head + kReservedBytes) <= kSharedBytes + kReservedBytes) {
     const int warps = warps_for(rows / 16, kWarps, most_blocks(heads, whole_head, launch));
     return start(head_backward<T, D, kWarps>, problem, heads, warps * 32, whole_head, launch);
+  }
+  if constexpr (D == 64 || D == 80) {
+    const int one_group = group_shared_bytes<T, D>(rows, 1);
+    const int groups = most_blocks(2 * heads, one_group, launch) == 1 ? 2 : 1;
+    const int shared = group_shared_bytes<T, D>(rows, groups);
+    if (shared <= kSharedBytes) {
+      const auto kernel = problem.shape.causal ? group_backward<T, D, true> : group_backward<T, D, false>;
+      return start(kernel, problem, 2 * heads, groups * 128, shared, launch);
+    }
   }
   const int shared = static_cast<int>(shared_bytes(D, rows));
   const int warps = warps_for(rows / 16, kWarps, most_blocks(2 * heads, shared, launch));

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/cuda/device/tile.cuh"
 #include "kernels/cuda/device/tma.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
 #include "kernels/cuda/short/problem.cuh"
 
 namespace quest::kernels::cuda::short_sequence {
@@ -10,7 +10,6 @@ namespace quest::kernels::cuda::short_sequence {
 // blockIdx.x, blockIdx.x + gridDim.x, ...: while it computes on one stage of shared memory, the copy engine fills the
 // other with the next head.
 inline constexpr int kWideRows = 208;
-inline constexpr int kGroupRows = 64;
 inline constexpr int kWideGroups = 4;
 inline constexpr int kWideWarps = kWideGroups * 4;
 inline constexpr int kWideThreads = kWideWarps * 32;
@@ -23,8 +22,6 @@ using WideTile = SwizzledTile<kWideRows>;
 
 // The last group may read rows this far past the last tile in shared memory.
 inline constexpr int kOverread = (kWideGroups * kGroupRows - kWideRows) * 128;
-
-__device__ inline int group_id() { return __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); }
 
 __device__ inline void synchronize_group(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
 
