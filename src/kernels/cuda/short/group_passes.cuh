@@ -1,46 +1,12 @@
 #pragma once
 
-#include "kernels/cuda/device/column_products.cuh"
 #include "kernels/cuda/short/gradient_passes.cuh"
+#include "kernels/cuda/short/groups.cuh"
 
 namespace quest::kernels::cuda::short_sequence {
 
 // The gradient passes with four warps side by side: 64 rows read the tiles in shared memory together. Warps without a
 // valid row take part in the products and skip everything else.
-
-template <typename T, int kBlocks, int D>
-__device__ void start_products(Accumulator (&acc)[kBlocks], const Fragment (&rows)[D / 16], ColumnTile<D> columns,
-                               int first_column) {
-#pragma unroll
-  for (int depth = 0; depth < D / 16; ++depth) {
-    multiply<T>(acc, rows[depth], sum_columns(columns, first_column, depth), depth > 0);
-  }
-}
-
-template <typename T, int kCount, int D>
-__device__ void start_weighted_rows(Accumulator (&acc)[D / 8], const Fragment (&weights)[kCount], ColumnTile<D> rows,
-                                    int first_row) {
-#pragma unroll
-  for (int block = 0; block < kCount; ++block) {
-    multiply<T>(acc, weights[block], sum_rows(rows, first_row + 16 * block), true);
-  }
-}
-
-// Calls add<columns>(first) for fewer than kGroupRows columns [first, end).
-template <typename Add>
-__device__ void add_last_columns(int first, int end, Add add) {
-  if (first + 32 < end) {
-    add.template operator()<32>(first);
-    first += 32;
-  }
-  if (first + 16 < end) {
-    add.template operator()<32>(first);
-  } else if (first + 8 < end) {
-    add.template operator()<16>(first);
-  } else if (first < end) {
-    add.template operator()<8>(first);
-  }
-}
 
 template <typename T, int D, bool kCausal>
 struct KeyGroup {

@@ -1,6 +1,7 @@
 // One kernel per head dimension, type and direction; the number of warps and the shared memory follow from the length.
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/short/group_backward.cuh"
+#include "kernels/cuda/short/group_forward.cuh"
 #include "kernels/cuda/short/head_backward.cuh"
 #include "kernels/cuda/short/resident_backward.cuh"
 #include "kernels/cuda/short/serves.h"
@@ -35,6 +36,10 @@ constexpr Tuning tuning(int dim) {
   }
 }
 
+// Whether warpgroups take the longer heads.
+template <int D>
+constexpr bool kHasGroups = D == 64 || D == 80;
+
 template <typename Kernel, typename Problem>
 cudaError_t start(Kernel kernel, const Problem& problem, int blocks, int threads, int shared, const Launch& launch) {
   const cudaError_t set = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
@@ -58,6 +63,13 @@ cudaError_t start_forward(const ForwardProblem<T>& problem, const Launch& launch
   constexpr Tuning kTuning = tuning(D);
   const int blocks = problem.shape.head_count();
   const int rows = round_up(problem.shape.length, 16);
+  if constexpr (kHasGroups<D>) {
+    const int groups = most_blocks(blocks, group_forward_bytes<T, D>(rows, 2), launch) == 1 ? 4 : 2;
+    const int shared = group_forward_bytes<T, D>(rows, groups);
+    if (!problem.shape.causal && problem.shape.length > kWideRows && shared <= kSharedBytes) {
+      return start(group_forward<T, D>, problem, blocks, groups * 128, shared, launch);
+    }
+  }
   const int shared = rows * (2 * RowTile<D>::kRowBytes + static_cast<int>(sizeof(float)));
   const int tile_rows = 16 * kTuning.row_tiles;
   const int tiles = round_up(problem.shape.length, tile_rows) / tile_rows;
@@ -76,10 +88,9 @@ cudaError_t start_backward(const BackwardProblem<T>& problem, const Launch& laun
     const int warps = warps_for(rows / 16, kWarps, most_blocks(heads, whole_head, launch));
     return start(head_backward<T, D, kWarps>, problem, heads, warps * 32, whole_head, launch);
   }
-  if constexpr (D == 64 || D == 80) {
-    const int one_group = group_shared_bytes<T, D>(rows, 1);
-    const int groups = most_blocks(2 * heads, one_group, launch) == 1 ? 2 : 1;
-    const int shared = group_shared_bytes<T, D>(rows, groups);
+  if constexpr (kHasGroups<D>) {
+    const int groups = most_blocks(2 * heads, group_backward_bytes<T, D>(rows, 1), launch) == 1 ? 2 : 1;
+    const int shared = group_backward_bytes<T, D>(rows, groups);
     if (shared <= kSharedBytes) {
       const auto kernel = problem.shape.causal ? group_backward<T, D, true> : group_backward<T, D, false>;
       return start(kernel, problem, 2 * heads, groups * 128, shared, launch);
