@@ -5,8 +5,7 @@
 
 namespace quest::kernels::cuda::short_sequence {
 
-// The gradient passes with four warps side by side: 64 rows read the tiles in shared memory together. Warps without a
-// valid row take part in the products and skip everything else.
+// The gradient passes in groups of four warps.
 
 template <typename T, int D, bool kCausal>
 struct KeyGroup {
