@@ -47,7 +47,7 @@ TEST(CudaChoice, HeadsTooLargeForSharedMemoryAreTiled) {
 }
 
 TEST(CudaChoice, CausalHeadsStayInSharedMemoryForLonger) {
-  auto p = quest_problem(400, 64);
+  auto p = quest_problem(600, 64);
   EXPECT_EQ(choose(p).engine, Engine::long_sequence);
   p.causal = Causal::top_left;
   EXPECT_EQ(choose(p).engine, Engine::short_sequence);
