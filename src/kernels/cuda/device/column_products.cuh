@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cuda/device/wgmma.cuh"
+#include "kernels/cuda/device/products.cuh"
 
 namespace quest::kernels::cuda {
 
@@ -11,6 +11,7 @@ namespace quest::kernels::cuda {
 // other along the sum (low word) and along the product's columns (high word).
 template <bool kRowsSummed>
 struct ColumnOperand {
+  static constexpr int kTransposed = kRowsSummed;
   uint32_t low;
   uint32_t high;
 };
@@ -28,19 +29,21 @@ __device__ ColumnOperand<true> sum_rows(ColumnTile<D> tile, int first_row) {
   return {(tile.base >> 4) + first_row + (8 << 16), tile.column_stride >> 4};
 }
 
-template <typename T, bool kRowsSummed>
-__device__ void multiply(Accumulator (&c)[1], const Fragment& a, ColumnOperand<kRowsSummed> b, bool accumulate) {
+// More numbers of columns than products.cuh has.
+
+template <typename T, typename B>
+__device__ void multiply(Accumulator (&c)[1], const Fragment& a, B b, bool accumulate) {
   asm volatile(
       "{ .reg .pred p; .reg .b64 b; setp.ne.b32 p, %10, 0; mov.b64 b, {%8,%9};"
       "wgmma.mma_async.sync.aligned.m64n8k16.f32%12%12 "
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, b, p, 1, 1, %11; }"
       : "+f"(c[0].x[0]), "+f"(c[0].x[1]), "+f"(c[0].x[2]), "+f"(c[0].x[3])
       : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
-        "n"(static_cast<int>(kRowsSummed)), "C"(Element<T>::kName));
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
-template <typename T, bool kRowsSummed>
-__device__ void multiply(Accumulator (&c)[2], const Fragment& a, ColumnOperand<kRowsSummed> b, bool accumulate) {
+template <typename T, typename B>
+__device__ void multiply(Accumulator (&c)[2], const Fragment& a, B b, bool accumulate) {
   asm volatile(
       "{ .reg .pred p; .reg .b64 b; setp.ne.b32 p, %14, 0; mov.b64 b, {%12,%13};"
       "wgmma.mma_async.sync.aligned.m64n16k16.f32%16%16 "
@@ -48,11 +51,11 @@ __device__ void multiply(Accumulator (&c)[2], const Fragment& a, ColumnOperand<k
       : "+f"(c[0].x[0]), "+f"(c[0].x[1]), "+f"(c[0].x[2]), "+f"(c[0].x[3]), "+f"(c[1].x[0]), "+f"(c[1].x[1]),
         "+f"(c[1].x[2]), "+f"(c[1].x[3])
       : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
-        "n"(static_cast<int>(kRowsSummed)), "C"(Element<T>::kName));
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
-template <typename T, bool kRowsSummed>
-__device__ void multiply(Accumulator (&c)[4], const Fragment& a, ColumnOperand<kRowsSummed> b, bool accumulate) {
+template <typename T, typename B>
+__device__ void multiply(Accumulator (&c)[4], const Fragment& a, B b, bool accumulate) {
   asm volatile(
       "{ .reg .pred p; .reg .b64 b; setp.ne.b32 p, %22, 0; mov.b64 b, {%20,%21};"
       "wgmma.mma_async.sync.aligned.m64n32k16.f32%24%24 "
@@ -61,28 +64,11 @@ __device__ void multiply(Accumulator (&c)[4], const Fragment& a, ColumnOperand<k
         "+f"(c[1].x[2]), "+f"(c[1].x[3]), "+f"(c[2].x[0]), "+f"(c[2].x[1]), "+f"(c[2].x[2]), "+f"(c[2].x[3]),
         "+f"(c[3].x[0]), "+f"(c[3].x[1]), "+f"(c[3].x[2]), "+f"(c[3].x[3])
       : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
-        "n"(static_cast<int>(kRowsSummed)), "C"(Element<T>::kName));
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
-template <typename T, bool kRowsSummed>
-__device__ void multiply(Accumulator (&c)[8], const Fragment& a, ColumnOperand<kRowsSummed> b, bool accumulate) {
-  asm volatile(
-      "{ .reg .pred p; .reg .b64 b; setp.ne.b32 p, %38, 0; mov.b64 b, {%36,%37};"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32%40%40 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%"
-      "30,%31}, {%32,%33,%34,%35}, b, p, 1, 1, %39; }"
-      : "+f"(c[0].x[0]), "+f"(c[0].x[1]), "+f"(c[0].x[2]), "+f"(c[0].x[3]), "+f"(c[1].x[0]), "+f"(c[1].x[1]),
-        "+f"(c[1].x[2]), "+f"(c[1].x[3]), "+f"(c[2].x[0]), "+f"(c[2].x[1]), "+f"(c[2].x[2]), "+f"(c[2].x[3]),
-        "+f"(c[3].x[0]), "+f"(c[3].x[1]), "+f"(c[3].x[2]), "+f"(c[3].x[3]), "+f"(c[4].x[0]), "+f"(c[4].x[1]),
-        "+f"(c[4].x[2]), "+f"(c[4].x[3]), "+f"(c[5].x[0]), "+f"(c[5].x[1]), "+f"(c[5].x[2]), "+f"(c[5].x[3]),
-        "+f"(c[6].x[0]), "+f"(c[6].x[1]), "+f"(c[6].x[2]), "+f"(c[6].x[3]), "+f"(c[7].x[0]), "+f"(c[7].x[1]),
-        "+f"(c[7].x[2]), "+f"(c[7].x[3])
-      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
-        "n"(static_cast<int>(kRowsSummed)), "C"(Element<T>::kName));
-}
-
-template <typename T, bool kRowsSummed>
-__device__ void multiply(Accumulator (&c)[10], const Fragment& a, ColumnOperand<kRowsSummed> b, bool accumulate) {
+template <typename T, typename B>
+__device__ void multiply(Accumulator (&c)[10], const Fragment& a, B b, bool accumulate) {
   asm volatile(
       "{ .reg .pred p; .reg .b64 b; setp.ne.b32 p, %46, 0; mov.b64 b, {%44,%45};"
       "wgmma.mma_async.sync.aligned.m64n80k16.f32%48%48 "
@@ -96,7 +82,7 @@ __device__ void multiply(Accumulator (&c)[10], const Fragment& a, ColumnOperand<
         "+f"(c[7].x[2]), "+f"(c[7].x[3]), "+f"(c[8].x[0]), "+f"(c[8].x[1]), "+f"(c[8].x[2]), "+f"(c[8].x[3]),
         "+f"(c[9].x[0]), "+f"(c[9].x[1]), "+f"(c[9].x[2]), "+f"(c[9].x[3])
       : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
-        "n"(static_cast<int>(kRowsSummed)), "C"(Element<T>::kName));
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
 }  // namespace quest::kernels::cuda

@@ -28,11 +28,13 @@ inline constexpr uint32_t kOperandHigh = 1024 >> 4 | 1 << 30;
 
 struct ColumnsSummed {
   static constexpr int kTransposed = 0;
+  static constexpr uint32_t high = kOperandHigh;
   uint32_t low;
 };
 
 struct RowsSummed {
   static constexpr int kTransposed = 1;
+  static constexpr uint32_t high = kOperandHigh;
   uint32_t low;
 };
 
@@ -167,8 +169,8 @@ __device__ void multiply(Accumulator (&c)[8], const Fragment& a, B b, bool accum
         "+f"(c[4].x[2]), "+f"(c[4].x[3]), "+f"(c[5].x[0]), "+f"(c[5].x[1]), "+f"(c[5].x[2]), "+f"(c[5].x[3]),
         "+f"(c[6].x[0]), "+f"(c[6].x[1]), "+f"(c[6].x[2]), "+f"(c[6].x[3]), "+f"(c[7].x[0]), "+f"(c[7].x[1]),
         "+f"(c[7].x[2]), "+f"(c[7].x[3])
-      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "n"(kOperandHigh),
-        "r"(static_cast<int>(accumulate)), "n"(B::kTransposed), "C"(Element<T>::kName));
+      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
 template <typename T, typename B>
@@ -190,8 +192,8 @@ __device__ void multiply(Accumulator (&c)[16], const Fragment& a, B b, bool accu
         "+f"(c[12].x[0]), "+f"(c[12].x[1]), "+f"(c[12].x[2]), "+f"(c[12].x[3]), "+f"(c[13].x[0]), "+f"(c[13].x[1]),
         "+f"(c[13].x[2]), "+f"(c[13].x[3]), "+f"(c[14].x[0]), "+f"(c[14].x[1]), "+f"(c[14].x[2]), "+f"(c[14].x[3]),
         "+f"(c[15].x[0]), "+f"(c[15].x[1]), "+f"(c[15].x[2]), "+f"(c[15].x[3])
-      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "n"(kOperandHigh),
-        "r"(static_cast<int>(accumulate)), "n"(B::kTransposed), "C"(Element<T>::kName));
+      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
 template <typename T, typename B>
@@ -207,8 +209,8 @@ __device__ void multiply(Accumulator (&c)[9], const Fragment& a, B b, bool accum
         "+f"(c[4].x[2]), "+f"(c[4].x[3]), "+f"(c[5].x[0]), "+f"(c[5].x[1]), "+f"(c[5].x[2]), "+f"(c[5].x[3]),
         "+f"(c[6].x[0]), "+f"(c[6].x[1]), "+f"(c[6].x[2]), "+f"(c[6].x[3]), "+f"(c[7].x[0]), "+f"(c[7].x[1]),
         "+f"(c[7].x[2]), "+f"(c[7].x[3]), "+f"(c[8].x[0]), "+f"(c[8].x[1]), "+f"(c[8].x[2]), "+f"(c[8].x[3])
-      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "n"(kOperandHigh),
-        "r"(static_cast<int>(accumulate)), "n"(B::kTransposed), "C"(Element<T>::kName));
+      : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b.low), "r"(b.high), "r"(static_cast<int>(accumulate)),
+        "n"(B::kTransposed), "C"(Element<T>::kName));
 }
 
 }  // namespace quest::kernels::cuda

@@ -7,6 +7,7 @@ namespace quest::kernels::cuda {
 // wgmma over swizzled tiles: four warps multiply 64 x 16 by 16 x N. A warp holds 16 of the 64 rows,
 // in the layouts of Fragment and Accumulator.
 
+// The four warps, by their number in the block.
 inline constexpr int kGroupRows = 64;
 __device__ inline int group_id() { return __shfl_sync(0xffffffffu, threadIdx.x / 128, 0); }
 

@@ -56,13 +56,7 @@ __device__ void own_queries_in_groups(const BackwardProblem<T>& problem, HeadInd
   next_queries.start(problem.q[head], warp_id() * 16, length);
   next_grads.start(problem.grad_out[head], warp_id() * 16, length);
   next_out.start(problem.out[head], warp_id() * 16, length);
-  copy_rows_async(keys, problem.k[head], length);
-  commit_copies();
-  copy_rows_async(values, problem.v[head], length);
-  commit_copies();
-  wait_copies<1>();
-  tame_owned_keys<T>(keys, length, shape.key_factor, key_factors, kKeepNothing);
-  wait_copies<0>();
+  load_keys_and_values<T>(keys, values, problem, head, key_factors);
   order_with_engines();
   __syncthreads();
   for_each_group(length, [&](int first_of_group, int first_query, int next_query) {

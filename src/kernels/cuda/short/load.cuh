@@ -166,11 +166,26 @@ __device__ void tame_owned_keys(AnyTile keys, int length, float key_factor, uint
   }
 }
 
+// Copies a head's keys and values and tames the keys as soon as they are there; a barrier makes all of it visible.
+template <typename T, typename AnyTile, typename Problem>
+__device__ void load_keys_and_values(AnyTile keys, AnyTile values, const Problem& problem, HeadIndex head,
+                                     uint32_t key_factors) {
+  const int length = problem.shape.length;
+  copy_rows_async(keys, problem.k[head], length);
+  commit_copies();
+  copy_rows_async(values, problem.v[head], length);
+  commit_copies();
+  wait_copies<1>();
+  tame_owned_keys<T>(keys, length, problem.shape.key_factor, key_factors, kKeepNothing);
+  wait_copies<0>();
+}
+
 // Minus the log-sum-exp (in units of log2) and minus the row sum of grad_out * out, for all rows of the head, to shared
 // memory. Rows beyond length get weight zero through lse = +infinity.
 template <int D, typename T>
 __device__ void fill_row_constants(uint32_t negative_lse, uint32_t negative_delta, Rows<const T> grad_out,
                                    Rows<const T> out, const float* lse, int length) {
+  // Rows whose loads fly together.
   constexpr int kAtOnce = D >= 64 ? 5 : 2;
   constexpr int kPerLane = (D / 8 + 3) / 4;
   const int rows = round_up(length, 16);

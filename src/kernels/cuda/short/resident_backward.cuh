@@ -76,13 +76,7 @@ __device__ void own_queries(const BackwardProblem<T>& problem, HeadIndex head, c
   const int rows = round_up(length, 16);
   const RowTile<D> values{base + rows * RowTile<D>::kRowBytes};
   const uint32_t key_factors = base + 2 * rows * RowTile<D>::kRowBytes;
-  copy_rows_async(keys, problem.k[head], length);
-  commit_copies();
-  copy_rows_async(values, problem.v[head], length);
-  commit_copies();
-  wait_copies<1>();
-  tame_owned_keys<T>(keys, length, shape.key_factor, key_factors, kKeepNothing);
-  wait_copies<0>();
+  load_keys_and_values<T>(keys, values, problem, head, key_factors);
   __syncthreads();
   for_each_row_tile<16>(length, [&](int first_query) {
     QueryPass<T, RowTile<D>> pass{.shape = shape, .first_query = first_query};
