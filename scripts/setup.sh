@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly torch_version=2.13.0
+readonly needed_mb=2500 # torch in .venv, and the build with its tests
 
 fail() {
   printf 'setup: %s\n' "$1" >&2
@@ -61,12 +62,21 @@ venv_can_test() {
   .venv/bin/python3 tests/python/run.py --version >/dev/null 2>&1
 }
 
+require_space() {
+  local free_mb
+  free_mb=$(df -Pm . | awk 'NR == 2 { print $4 }')
+  ((free_mb >= needed_mb)) ||
+    fail "torch and a build need about $needed_mb MB and only $free_mb MB are free in $PWD." \
+      "Make room, or name a torch that is installed already with TORCH_DIR."
+}
+
 pip_install() {
   .venv/bin/python3 -m pip install --disable-pip-version-check "$@"
 }
 
 install_torch() {
   venv_has_torch && return
+  require_space
   echo "setup: installing torch $torch_version (CPU) into .venv"
   python3 -m venv .venv
   # Where pip's index has no CPU build, the default one serves as well; it is many times larger.
