@@ -27,10 +27,6 @@ Engine backward_engine(const AttentionProblem& p, const BackwardArguments& argum
   return aligned ? engine : Engine::portable;
 }
 
-Preparation preparation_for(Engine engine) {
-  return engine == Engine::long_sequence ? Preparation::rounded : Preparation::factored;
-}
-
 }  // namespace
 
 std::int64_t forward_workspace(const AttentionProblem& problem, const DeviceInfo& device) {
@@ -42,8 +38,9 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
   const AttentionProblem p = with_one_alignment(problem);
   const Engine engine = choose_engine(p, launch.device.compute_capability).engine;
   if (engine == Engine::short_sequence) return short_sequence::forward(p, outputs, launch);
+  const Preparation preparation = engine == Engine::long_sequence ? Preparation::rounded : Preparation::factored;
   PreparedProblem prepared;
-  const cudaError_t error = prepare(p, preparation_for(engine), outputs.workspace, launch, prepared);
+  const cudaError_t error = prepare(p, preparation, outputs.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
   return engine == Engine::long_sequence ? long_sequence::forward(prepared, outputs, launch)
                                          : portable::forward(prepared, outputs, launch);
@@ -51,21 +48,19 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
 
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {
   const Engine engine = choose_engine(problem, device.compute_capability).engine;
-  const std::int64_t tiled = portable::backward_workspace(problem, gain_gradient);
-  const std::int64_t chosen = engine == Engine::long_sequence ? long_sequence::backward_workspace(problem) : 0;
-  return prepare_workspace(problem) + std::max(tiled, chosen);
+  const std::int64_t tiled = prepare_workspace(problem) + portable::backward_workspace(problem, gain_gradient);
+  return engine == Engine::long_sequence ? std::max(tiled, long_sequence::backward_workspace(problem)) : tiled;
 }
 
 cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& arguments, const Launch& launch) {
   const AttentionProblem p = with_one_alignment(problem);
   const Engine engine = backward_engine(p, arguments, launch.device);
   if (engine == Engine::short_sequence) return short_sequence::backward(p, arguments, launch);
+  if (engine == Engine::long_sequence) return long_sequence::backward(p, arguments, launch);
   PreparedProblem prepared;
-  const cudaError_t error = prepare(p, preparation_for(engine), arguments.workspace, launch, prepared);
+  const cudaError_t error = prepare(p, Preparation::factored, arguments.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
-  float* rest = arguments.workspace + prepare_workspace(p);
-  return engine == Engine::long_sequence ? long_sequence::backward(p, prepared, arguments, rest, launch)
-                                         : portable::backward(p, prepared, arguments, rest, launch);
+  return portable::backward(p, prepared, arguments, arguments.workspace + prepare_workspace(p), launch);
 }
 
 }  // namespace quest::kernels::cuda

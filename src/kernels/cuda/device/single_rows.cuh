@@ -99,6 +99,12 @@ struct UnitKey {
     row.scale(length);
     reciprocal = fminf(length * near_one, FLT_MAX);
   }
+
+  template <typename T>
+  __device__ void round() {
+#pragma unroll
+    for (float& x : row.x) x = to_float(from_float<T>(x));
+  }
 };
 
 // Queries that share a head of keys and values; a query sees the keys up to its own place.
@@ -161,11 +167,13 @@ struct SingleGradients {
     return {weight, weight * (dot(query.grad, value) - query.delta)};
   }
 
-  __device__ SingleRow query_gradient(int index) const {
+  // rounds_keys: as the log-sum-exp and the gradients beside this one were formed.
+  __device__ SingleRow query_gradient(int index, bool rounds_keys) const {
     const Query q = query(index);
     SingleRow sum;
     for (int key = 0; key < rows.visible(index); ++key) {
-      const UnitKey unit(rows.k[key]);
+      UnitKey unit(rows.k[key]);
+      if (rounds_keys) unit.round<T>();
       sum.add(pair(q, unit, rows.v[key]).score_gradient, unit.row);
     }
     sum.scale(rows.scale);

@@ -26,6 +26,7 @@ struct Workspace {
   std::int64_t sums = 0;
   std::int64_t rows;
   std::int64_t largest_values;
+  std::int64_t key_reciprocals;
   std::int64_t end;
 
   template <typename Tile>
@@ -34,7 +35,8 @@ struct Workspace {
     const std::int64_t tiles = p.batch * p.heads * query_tiles;
     rows = sums + tiles * Tile::kQueries * Tile::kDim;
     largest_values = rows + tiles * static_cast<std::int64_t>(sizeof(QueryRows<Tile::kQueries>) / sizeof(float));
-    end = largest_values + p.batch * p.kv_heads * key_tiles;
+    key_reciprocals = largest_values + p.batch * p.kv_heads * key_tiles;
+    end = key_reciprocals + p.batch * p.kv_heads * p.keys;
   }
 };
 
@@ -55,18 +57,18 @@ int size_of_groups(int count, int most) {
 }
 
 template <typename T, typename Tile>
-cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& arguments, float* memory,
-                const Launch& launch) {
-  const AttentionProblem& p = prepared.problem;
+cudaError_t run(const AttentionProblem& p, const BackwardArguments& arguments, const Launch& launch) {
+  float* memory = aligned(arguments.workspace);
   const Workspace workspace(p, Tile{});
   auto* sums = reinterpret_cast<std::int32_t*>(memory + workspace.sums);
   float* rows = memory + workspace.rows;
   float* largest_values = memory + workspace.largest_values;
+  float* key_reciprocals = memory + workspace.key_reciprocals;
   const auto number = [](std::int64_t x) { return static_cast<int>(x); };
   const dim3 key_grid(workspace.key_tiles, p.kv_heads, p.batch);
   const dim3 query_grid(workspace.query_tiles, p.heads, p.batch);
 
-  BackwardTensors tensors{.key_reciprocals = prepared.key_reciprocals,
+  BackwardTensors tensors{.key_reciprocals = key_reciprocals,
                           .rows = rows,
                           .sums = sums,
                           .keys = number(p.keys),
@@ -135,9 +137,11 @@ cudaError_t run(const PreparedProblem& prepared, const BackwardArguments& argume
                              .dim = number(p.dim),
                              .scale = p.scale,
                              .causal = tensors.causal,
-                             .key_reciprocals = prepared.key_reciprocals,
+                             .key_reciprocals = key_reciprocals,
                              .given = tensors.given};
-  cudaError_t error = start(measure_values<T, Tile>, key_grid, kRowThreads, 0, values);
+  // The first one may not overlap with what came before, or the next ones would read what is still being written.
+  measure_values<T, Tile><<<key_grid, kRowThreads, 0, launch.stream>>>(values);
+  cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) error = start(measure_queries<T, Tile>, query_grid, kRowThreads, 0, gradients);
   if (error == cudaSuccess)
     error = start(multiply, tensors.pairs * tensors.key_tiles, kBackwardThreads, kSharedBytes, tensors);
@@ -151,15 +155,11 @@ std::int64_t backward_workspace(const AttentionProblem& problem) {
   return with_tile(problem, [&](auto tile) { return Workspace(problem, tile).end; }) + kAlignedFloats;
 }
 
-cudaError_t backward(const AttentionProblem& /*original*/, const PreparedProblem& prepared,
-                     const BackwardArguments& arguments, float* workspace, const Launch& launch) {
-  const AttentionProblem& p = prepared.problem;
+cudaError_t backward(const AttentionProblem& p, const BackwardArguments& arguments, const Launch& launch) {
   if (p.batch * p.heads * p.queries * p.keys == 0) return cudaErrorInvalidValue;
-  if (prepared.key_reciprocals == nullptr || p.causal == Causal::lower_right) return cudaErrorInvalidValue;
+  if (!p.normalize_k || p.causal == Causal::lower_right) return cudaErrorInvalidValue;
   return with_tile(p, [&](auto tile) {
-    const auto run_with = [&](auto element) {
-      return run<decltype(element), decltype(tile)>(prepared, arguments, aligned(workspace), launch);
-    };
+    const auto run_with = [&](auto element) { return run<decltype(element), decltype(tile)>(p, arguments, launch); };
     return p.type == StorageType::bfloat16 ? run_with(__nv_bfloat16{}) : run_with(__half{});
   });
 }

@@ -18,9 +18,9 @@ struct BackwardTensors {
   CUtensorMap grad_out{};
   CUtensorMap grad_k{};
   CUtensorMap grad_v{};
-  const float* key_reciprocals;  // [B, Hk, Nk]
-  const float* rows;             // QueryRows [B, H, query tiles]
-  int32_t* sums;                 // [B, H, query tiles][queries][dim]
+  float* key_reciprocals;  // [B, Hk, Nk], written here; NaN where the key is not finite
+  const float* rows;       // QueryRows [B, H, query tiles]
+  int32_t* sums;           // [B, H, query tiles][queries][dim]
   int keys;
   int key_heads;
   int heads_per_key_head;

@@ -46,9 +46,9 @@ struct Fetcher {
   }
 
   __device__ void run() const {
+    fetch_keys();
     fetch_values();
     wait_for_previous();
-    fetch_keys();
     Visit visit;
     Stage<Memory::kStages> stage;
     const int count = visits.count();

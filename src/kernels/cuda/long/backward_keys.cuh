@@ -6,6 +6,7 @@
 
 #include <climits>
 
+#include "kernels/cuda/device/key_scale.cuh"
 #include "kernels/cuda/device/shared_memory.cuh"
 #include "kernels/cuda/long/backward_block.cuh"
 
@@ -46,6 +47,38 @@ struct KeyOwner {
 
   __device__ int group() const { return warp_id() / 4; }
   __device__ int warp_key() const { return warp_id() * 16; }
+
+  // 1 / |k| of the keys of this head; a block writes those of its own.
+  __device__ float* reciprocals() const {
+    return p.key_reciprocals + (int64_t{block.batch} * p.key_heads + block.key_head) * p.keys;
+  }
+
+  // Keys become unit keys where they lie.
+  __device__ void normalize() const {
+    const int first_key = block.tile * Tile::kKeys + warp_key() + lane_row();
+    Fragment key[kOutputs / 2];
+#pragma unroll
+    for (int step = 0; step < kOutputs / 2; ++step)
+      key[step] = load_matrix(block_address(shared.k(), warp_key(), step));
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      uint32_t words[kOutputs];
+#pragma unroll
+      for (int i = 0; i < kOutputs; ++i) words[i] = key[i / 2].x[half + 2 * (i % 2)];
+      const bool is_key = first_key + 8 * half < p.keys;
+      const KeyScale scale = key_scale<T>(words, is_key);
+      scale_words<T>(words, scale.power, scale.reciprocal);
+#pragma unroll
+      for (int i = 0; i < kOutputs; ++i) key[i / 2].x[half + 2 * (i % 2)] = words[i];
+      if (is_key && lane_id() % 4 == 0)
+        reciprocals()[first_key + 8 * half] = scale.squares <= FLT_MAX ? scale.reciprocal_norm() : NAN;
+    }
+#pragma unroll
+    for (int step = 0; step < kOutputs / 2; ++step)
+      store_matrix(block_address(shared.k(), warp_key(), step), key[step]);
+    order_with_engines();
+    meet(1, 256);
+  }
 
   // rows = keys or values of this group, times the transposed tile of queries
   __device__ void begin(Accumulator (&product)[kScores], typename Memory::Keys rows, typename Memory::Queries tile) {
@@ -233,9 +266,8 @@ struct KeyOwner {
   // The gradient of the keys as given from that of the unit keys: its part along the key is taken away.
   __device__ void project() {
     const int row = block.tile * Tile::kKeys + warp_key() + lane_row();
-    const float* reciprocals = p.key_reciprocals + (int64_t{block.batch} * p.key_heads + block.key_head) * p.keys;
-    const float factor[2] = {row < p.keys ? reciprocals[row] * p.scale : 0,
-                             row + 8 < p.keys ? reciprocals[row + 8] * p.scale : 0};
+    const float factor[2] = {row < p.keys ? reciprocals()[row] * p.scale : 0,
+                             row + 8 < p.keys ? reciprocals()[row + 8] * p.scale : 0};
     float along[2] = {};
 #pragma unroll
     for (int step = 0; step < kOutputs / 2; ++step) {
@@ -281,6 +313,7 @@ struct KeyOwner {
   __device__ void run() {
     const int count = visits.count();
     wait_barrier(shared.k_loaded(), 0);
+    normalize();
     wait_barrier(shared.v_loaded(), 0);
     if (count > 0) {
       const int masked = visits.masked_count();
@@ -322,9 +355,7 @@ struct KeyOwner {
       }
       if (key < p.given.queries) {
         const auto keys = rows_of<const T>(p.given.k, block.batch, block.key_head, p.given.dim);
-        const float reciprocal =
-            p.key_reciprocals[(int64_t{block.batch} * p.key_heads + block.key_head) * p.keys + key];
-        key_sum = projected(key_sum, UnitKey(keys[key]), reciprocal, p.scale);
+        key_sum = projected(key_sum, UnitKey(keys[key]), reciprocals()[key], p.scale);
       }
       grad_k_rows.store(key, key_sum);
       grad_v_rows.store(key, value_sum);

@@ -10,9 +10,7 @@ namespace quest::kernels::cuda::long_sequence {
 
 cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
 
-// Beyond what prepare() needs, in floats.
-std::int64_t backward_workspace(const AttentionProblem& problem);
-cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
-                     const BackwardArguments& arguments, float* workspace, const Launch& launch);
+std::int64_t backward_workspace(const AttentionProblem& problem);  // floats
+cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& arguments, const Launch& launch);
 
 }  // namespace quest::kernels::cuda::long_sequence

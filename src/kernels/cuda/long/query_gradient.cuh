@@ -108,7 +108,6 @@ __global__ void __launch_bounds__(kRowThreads) measure_values(const ValueRows p)
     const float length = length_over<kLanes>(x);
     if (length <= FLT_MAX) largest = fmaxf(largest, length);
   }
-  wait_for_previous();
   __shared__ float of_warp[kRowThreads / 32];
   largest = largest_over<32>(largest);
   if (lane_id() == 0) of_warp[warp_id()] = largest;
@@ -222,7 +221,7 @@ __device__ void mend_queries(const QueryGradient& p) {
   const int first_query = blockIdx.x * Tile::kQueries;
   const int end = min(min(first_query + Tile::kQueries, p.queries), last_spoiled);
   for (int query = first_query + warp_id(); query < end; query += kRowThreads / 32)
-    grad_q.store(query, head.query_gradient(query));
+    grad_q.store(query, head.query_gradient(query, true));
 }
 
 template <typename T, typename Tile>

@@ -223,7 +223,7 @@ struct QueryPass {
       const int index = first_query + row;
       if (index >= shape.length) return;
       single_rows<D>(problem.grad_q[head])
-          .store(index, problem.template single_gradients<D>(head).query_gradient(index));
+          .store(index, problem.template single_gradients<D>(head).query_gradient(index, false));
     });
   }
 };

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cfloat>
 #include <type_traits>
 
+#include "kernels/cuda/device/key_scale.cuh"
 #include "kernels/cuda/device/shared_memory.cuh"
 #include "kernels/cuda/device/tile.cuh"
 #include "kernels/cuda/short/problem.cuh"
@@ -36,62 +36,6 @@ __device__ void copy_rows_async(AnyTile tile, Rows<const T> source, int length) 
       copy_chunk_async(tile.chunk_address(row, chunk), data + chunk * 8, row < length);
     }
   }
-}
-
-struct KeyScale {
-  float power;       // exact power of two that brings the largest element near one; 1 for ordinary keys
-  float reciprocal;  // 1 / |k * power|, or 0 for a zero key
-
-  // 1 / |k|; finite, so that a gradient of zero stays zero.
-  __device__ float reciprocal_norm() const { return fminf(reciprocal * power, FLT_MAX); }
-};
-
-template <typename T, int kWords>
-__device__ float sum_of_squares(const uint32_t (&words)[kWords], float power) {
-  float squares = 0;
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) {
-    const float low = low_half<T>(words[i]) * power;
-    const float high = high_half<T>(words[i]) * power;
-    squares = fmaf(low, low, fmaf(high, high, squares));
-  }
-  return quad_sum(squares);
-}
-
-template <typename T, int kWords>
-__device__ float power_near_one(const uint32_t (&words)[kWords]) {
-  float largest = 0;
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) {
-    largest = fmaxf(largest, fmaxf(fabsf(low_half<T>(words[i])), fabsf(high_half<T>(words[i]))));
-  }
-  const int exponent = (__float_as_int(quad_max(largest)) >> 23) - 127;
-  return __int_as_float((127 - max(-126, min(126, exponent))) << 23);
-}
-
-// Squares of ordinary keys neither overflow nor lose bits; the warp rescales only when one of its keys is extreme.
-// Those of float16 never are: even the smallest subnormal has a square of 2^-48. Zeros that stand for no key are not.
-template <typename T, int kWords>
-__device__ KeyScale key_scale(const uint32_t (&words)[kWords], bool is_key) {
-  float power = 1;
-  float squares = sum_of_squares<T>(words, power);
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    if (!__all_sync(0xffffffffu, !is_key || (squares > 1e-6f && squares < 1e6f))) {
-      power = power_near_one<T>(words);
-      squares = sum_of_squares<T>(words, power);
-    }
-  }
-  return {power, squares > 0 ? reciprocal_root(squares) : 0.0f};
-}
-
-template <typename T, int kWords>
-__device__ void scale_words(uint32_t (&words)[kWords], float power, float factor) {
-  if (power != 1) {
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) words[i] = pack<T>(low_half<T>(words[i]) * power, high_half<T>(words[i]) * power);
-  }
-#pragma unroll
-  for (int i = 0; i < kWords; ++i) words[i] = pack<T>(low_half<T>(words[i]) * factor, high_half<T>(words[i]) * factor);
 }
 
 // Lets change(words) rewrite one of this quad's own keys. All lanes of a warp take part, also those whose row is past
