@@ -19,7 +19,7 @@ struct ShortLimit {
   std::int64_t causal;
 };
 constexpr ShortLimit kShortLimits[] = {
-    {16, 3216, 3216}, {32, 1696, 1696}, {64, 512, 704}, {80, 576, 704}, {96, 256, 512}, {128, 160, 288},
+    {16, 3216, 3216}, {32, 1536, 1696}, {64, 480, 640}, {80, 576, 704}, {96, 464, 576}, {128, 224, 288},
 };
 
 // Which problems the long-sequence kernels serve, where the short ones do not.

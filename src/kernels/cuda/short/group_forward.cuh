@@ -26,7 +26,7 @@ struct GroupOutput {
     int first = 0;
 #pragma unroll 1
     for (; first + kGroupRows <= length; first += kGroupRows) add_keys<kGroupRows, false>(first);
-    add_last_columns(first, length, [&]<int kKeys>(int key) { add_keys<kKeys, true>(key); });
+    add_last_columns<kGroupRows>(first, length, [&]<int kKeys>(int key) { add_keys<kKeys, true>(key); });
     sum = {quad_sum(sum.x[0]), quad_sum(sum.x[1])};
   }
 
@@ -81,8 +81,12 @@ constexpr int group_forward_bytes(int rows, int groups) {
   return 2 * ColumnTile<D>::bytes(rows) + rows * static_cast<int>(sizeof(float)) + groups * 4 * NextRows<T, D>::kBytes;
 }
 
+template <int D>
+constexpr int kForwardGroups = D <= 80 ? 4 : 3;
+
 template <typename T, int D>
-__global__ void __launch_bounds__(512, 1) group_forward(const __grid_constant__ ForwardProblem<T> problem) {
+__global__ void __launch_bounds__(kForwardGroups<D> * 128, 1)
+    group_forward(const __grid_constant__ ForwardProblem<T> problem) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const Shape& shape = problem.shape;
   const int length = shape.length;

@@ -9,6 +9,7 @@ namespace quest::kernels::cuda::short_sequence {
 
 template <typename T, int D, bool kCausal>
 struct KeyGroup {
+  static constexpr int kStep = kGroupColumns<D>;
   KeyPass<T, ColumnTile<D>>& pass;
   ColumnTile<D> queries;
   ColumnTile<D> grads;
@@ -21,14 +22,14 @@ struct KeyGroup {
     int first = 0;
     if constexpr (kCausal) {
       first = first_of_group;
-      if (first + kGroupRows <= length) {
-        add_queries<kGroupRows, true>(first);
-        first += kGroupRows;
+#pragma unroll 1
+      for (int last = min(first + kGroupRows, length); first + kStep <= last; first += kStep) {
+        add_queries<kStep, true>(first);
       }
     }
 #pragma unroll 1
-    for (; first + kGroupRows <= length; first += kGroupRows) add_queries<kGroupRows, false>(first);
-    add_last_columns(first, length, [&]<int kQueries>(int query) { add_queries<kQueries, kCausal>(query); });
+    for (; first + kStep <= length; first += kStep) add_queries<kStep, false>(first);
+    add_last_columns<kStep>(first, length, [&]<int kQueries>(int query) { add_queries<kQueries, kCausal>(query); });
   }
 
   template <int kQueries, bool kMasked>
@@ -81,6 +82,7 @@ struct KeyGroup {
 
 template <typename T, int D, bool kCausal>
 struct QueryGroup {
+  static constexpr int kStep = kGroupColumns<D>;
   QueryPass<T, ColumnTile<D>>& pass;
   ColumnTile<D> keys;
   ColumnTile<D> values;
@@ -93,14 +95,12 @@ struct QueryGroup {
     const int end = kCausal ? min(first_of_group + kGroupRows, length) : length;
     int first = 0;
 #pragma unroll 1
-    for (; first + kGroupRows <= seen_by_all; first += kGroupRows) add_keys<kGroupRows, false>(first);
+    for (; first + kStep <= seen_by_all; first += kStep) add_keys<kStep, false>(first);
     if constexpr (kCausal) {
-      if (first + kGroupRows <= end) {
-        add_keys<kGroupRows, true>(first);
-        first += kGroupRows;
-      }
+#pragma unroll 1
+      for (; first + kStep <= end; first += kStep) add_keys<kStep, true>(first);
     }
-    add_last_columns(first, end, [&]<int kKeys>(int key) { add_keys<kKeys, true>(key); });
+    add_last_columns<kStep>(first, end, [&]<int kKeys>(int key) { add_keys<kKeys, true>(key); });
   }
 
   template <int kKeys, bool kMasked>

@@ -26,12 +26,18 @@ __device__ void start_weighted_rows(Accumulator (&acc)[D / 8], const Fragment (&
   }
 }
 
-// Calls add<columns>(first) for fewer than kGroupRows columns [first, end).
-template <typename Add>
+// Columns that a group multiplies at once in the backward: what registers allow beside its own rows.
+template <int D>
+constexpr int kGroupColumns = D <= 96 ? 64 : 32;
+
+// Calls add<columns>(first) for fewer than kStep columns [first, end).
+template <int kStep, typename Add>
 __device__ void add_last_columns(int first, int end, Add add) {
-  if (first + 32 < end) {
-    add.template operator()<32>(first);
-    first += 32;
+  if constexpr (kStep > 32) {
+    if (first + 32 < end) {
+      add.template operator()<32>(first);
+      first += 32;
+    }
   }
   if (first + 16 < end) {
     add.template operator()<32>(first);

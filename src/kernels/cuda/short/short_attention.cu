@@ -1,4 +1,6 @@
 // One kernel per head dimension, type and direction; the number of warps and the shared memory follow from the length.
+#include <climits>
+
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/short/group_backward.cuh"
 #include "kernels/cuda/short/group_forward.cuh"
@@ -36,9 +38,26 @@ constexpr Tuning tuning(int dim) {
   }
 }
 
-// Whether warpgroups take the longer heads.
-template <int D>
-constexpr bool kHasGroups = D == 64 || D == 80;
+// Longer heads than these go to warpgroups; forward only without a causal limit, backward with one only where said.
+struct GroupTuning {
+  int forward_above = INT_MAX;
+  bool backward = false;
+  bool causal_backward = false;
+};
+
+constexpr GroupTuning group_tuning(int dim) {
+  switch (dim) {
+    case 64:
+    case 80:
+      return {kWideRows, true, true};
+    case 96:
+      return {256, true, false};
+    case 128:
+      return {.backward = true};
+    default:
+      return {};
+  }
+}
 
 template <typename Kernel, typename Problem>
 cudaError_t start(Kernel kernel, const Problem& problem, int blocks, int threads, int shared, const Launch& launch) {
@@ -63,10 +82,11 @@ cudaError_t start_forward(const ForwardProblem<T>& problem, const Launch& launch
   constexpr Tuning kTuning = tuning(D);
   const int blocks = problem.shape.head_count();
   const int rows = round_up(problem.shape.length, 16);
-  if constexpr (kHasGroups<D>) {
-    const int groups = most_blocks(blocks, group_forward_bytes<T, D>(rows, 2), launch) == 1 ? 4 : 2;
+  constexpr int kLongestForWarps = group_tuning(D).forward_above;
+  if constexpr (kLongestForWarps < INT_MAX) {
+    const int groups = most_blocks(blocks, group_forward_bytes<T, D>(rows, 2), launch) == 1 ? kForwardGroups<D> : 2;
     const int shared = group_forward_bytes<T, D>(rows, groups);
-    if (!problem.shape.causal && problem.shape.length > kWideRows && shared <= kSharedBytes) {
+    if (!problem.shape.causal && problem.shape.length > kLongestForWarps && shared <= kSharedBytes) {
       return start(group_forward<T, D>, problem, blocks, groups * 128, shared, launch);
     }
   }
@@ -79,6 +99,14 @@ cudaError_t start_forward(const ForwardProblem<T>& problem, const Launch& launch
 }
 
 template <typename T, int D>
+auto group_backward_for(bool causal) {
+  if constexpr (group_tuning(D).causal_backward) {
+    if (causal) return group_backward<T, D, true>;
+  }
+  return group_backward<T, D, false>;
+}
+
+template <typename T, int D>
 cudaError_t start_backward(const BackwardProblem<T>& problem, const Launch& launch) {
   constexpr int kWarps = tuning(D).backward_warps;
   const int heads = problem.shape.head_count();
@@ -88,12 +116,12 @@ cudaError_t start_backward(const BackwardProblem<T>& problem, const Launch& laun
     const int warps = warps_for(rows / 16, kWarps, most_blocks(heads, whole_head, launch));
     return start(head_backward<T, D, kWarps>, problem, heads, warps * 32, whole_head, launch);
   }
-  if constexpr (kHasGroups<D>) {
+  if constexpr (group_tuning(D).backward) {
     const int groups = most_blocks(2 * heads, group_backward_bytes<T, D>(rows, 1), launch) == 1 ? 2 : 1;
     const int shared = group_backward_bytes<T, D>(rows, groups);
-    if (shared <= kSharedBytes) {
-      const auto kernel = problem.shape.causal ? group_backward<T, D, true> : group_backward<T, D, false>;
-      return start(kernel, problem, 2 * heads, groups * 128, shared, launch);
+    const bool causal = problem.shape.causal;
+    if (shared <= kSharedBytes && (!causal || group_tuning(D).causal_backward)) {
+      return start(group_backward_for<T, D>(causal), problem, 2 * heads, groups * 128, shared, launch);
     }
   }
   const int shared = static_cast<int>(shared_bytes(D, rows));
