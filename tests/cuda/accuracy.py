@@ -61,7 +61,9 @@ def gradients_of(function, inputs, grad_out):
 def standard_errors(q, k, v, grad_out, options):
     """Errors of PyTorch's attention on these inputs: output and the gradients of q, k, v."""
     seen = None
-    if any(options.get(name) is not None for name in ("mask", "key_lengths", "cu_seqlens_q")) or options.get("causal"):
+    masked = any(options.get(name) is not None for name in ("mask", "key_lengths", "cu_seqlens_q"))
+    causal = options.get("causal") == 1 and not masked
+    if masked or options.get("causal") == 2:
         seen = ops.visible_in_all(q, k, options)
         seen = seen | ~seen.any(-1, keepdim=True)
         seen = seen.expand(q.shape[0], q.shape[1], -1, -1)
@@ -69,8 +71,8 @@ def standard_errors(q, k, v, grad_out, options):
     q, k, v, grad_out = (x.detach().clone(memory_format=torch.contiguous_format) for x in (q, k, v, grad_out))
     narrow = [x.requires_grad_() for x in (q, k, v)]
     wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
-    actual = gradients_of(lambda *x: ops.standard(*x, seen), narrow, grad_out)
-    exact = gradients_of(lambda *x: ops.standard(*x, seen), wide, grad_out.double())
+    actual = gradients_of(lambda *x: ops.standard(*x, seen, causal), narrow, grad_out)
+    exact = gradients_of(lambda *x: ops.standard(*x, seen, causal), wide, grad_out.double())
     least = SMALLEST_GRADIENT[q.dtype] * rms(grad_out)
     return [Errors(a, e, least) for a, e in zip(actual, exact)]
 

@@ -13,13 +13,17 @@ from cases import BF16, F16, F32, Case
 
 SHORT = Case(batch=4, heads=3, queries=197, dim=64)
 GROUPS = Case(batch=4, heads=3, queries=257, dim=80)
+GROUPS_OF_96 = Case(batch=4, heads=3, queries=300, dim=96)
+GROUPS_OF_128 = Case(batch=4, heads=3, queries=200, dim=128)
 LONG = Case(batch=1, heads=4, queries=1100, dim=128)
 LONG_CAUSAL = Case(batch=1, heads=4, queries=1100, dim=64, causal=1)
 TABLE = Case(batch=8, heads=8, queries=256, dim=16, causal=1)
 OPTIONS = Case(
     heads=4, kv_heads=2, queries=150, keys=170, mask="float32", lengths=True, dropout=0.1, gain="both", normalize_q=True
 )
-ENGINES = (SHORT, GROUPS, LONG, LONG_CAUSAL, TABLE, OPTIONS, Case(queries=100, dtype=F32))
+FLOAT32 = Case(queries=100, dtype=F32)
+PLAIN = (SHORT, GROUPS, GROUPS_OF_96, GROUPS_OF_128, LONG)
+ENGINES = (*PLAIN, LONG_CAUSAL, TABLE, OPTIONS, FLOAT32)
 
 
 def same_bits(a, b):
@@ -45,7 +49,7 @@ TOLERANCE = {BF16: 5e-3, F16: 7e-4, F32: 5e-6}
 
 
 def test_norms_of_keys_do_not_matter():
-    for case in (SHORT, GROUPS, LONG, OPTIONS):
+    for case in (*PLAIN, OPTIONS):
         for dtype, largest in ((BF16, 30), (F32, 30), (F16, 3)):
             case_of = Case(**{**case.__dict__, "dtype": dtype, "mask": "", "dropout": 0.0})
             q, k, v, grad_out, options = cases.inputs(case_of, "cuda")
@@ -96,7 +100,7 @@ def test_large_and_tiny_rows():
 
 
 def test_sharpness_of_queries():
-    for base in (SHORT, GROUPS, LONG, LONG_CAUSAL, Case(queries=100, dtype=F32)):
+    for base in (*PLAIN, LONG_CAUSAL, FLOAT32):
         for norm in (1e-3, 1.0, 40.0, 60.0, 300.0, 1e4):
             q, k, v, grad_out, options = cases.inputs(base, "cuda")
             q = (torch.nn.functional.normalize(q.float(), dim=-1) * norm).to(base.dtype)
@@ -115,7 +119,7 @@ def test_sharpness_of_queries():
 
 def test_every_key_may_be_opposite():
     """Weights are exp(score - lse), and zero of what is no key: also where exp(-lse) alone would overflow."""
-    for base, causal in itertools.product((SHORT, GROUPS, TABLE, LONG, Case(queries=100, dtype=F32)), (0, 1)):
+    for base, causal in itertools.product((*PLAIN, TABLE, FLOAT32), (0, 1)):
         case = Case(**{**base.__dict__, "causal": causal})
         q, k, v, grad_out, options = cases.inputs(case, "cuda")
         direction = torch.nn.functional.normalize(torch.randn(k.shape[3], device="cuda"), dim=0)
@@ -182,7 +186,7 @@ def test_poison_in_hidden_keys_does_not_leak():
 
 
 def test_poison_reaches_only_the_queries_that_see_it():
-    for case in (SHORT, GROUPS, LONG_CAUSAL, TABLE, Case(queries=300, dim=128), Case(queries=100, dtype=F32)):
+    for case in (SHORT, GROUPS, LONG_CAUSAL, TABLE, Case(queries=300, dim=128), FLOAT32):
         case = Case(**{**case.__dict__, "causal": 1})
         q, k, v, grad_out, options = cases.inputs(case, "cuda")
         clean = run(q, k, v, grad_out, options)

@@ -130,7 +130,7 @@ def formulations(dim):
 def plain_shapes():
     """QUEST without options: every head dimension and every awkward length, through every kernel family."""
     for dtype in (BF16, F16, F32):
-        for dim in (8, 16, 20, 32, 40, 64, 80, 96, 100, 128, 160, 192, 256):
+        for dim in (2, 3, 5, 8, 16, 20, 32, 40, 64, 80, 96, 100, 128, 160, 192, 256):
             yield Case(dim=dim, queries=130, dtype=dtype)
             yield Case(dim=dim, queries=197, causal=1, dtype=dtype)
     for dtype in (BF16, F16):
@@ -141,9 +141,11 @@ def plain_shapes():
             yield Case(queries=length, dim=dim, dtype=dtype)
             yield Case(queries=length, dim=dim, dtype=dtype, causal=1)
             yield Case(queries=length, dim=dim, dtype=dtype, layout="qkv")
-        for dim, length, causal in itertools.product((64, 80), (226, 268, 280, 292, 310, 320, 440), (0, 1)):
+        for dim, length, causal in itertools.product((64, 80, 96), (226, 268, 280, 292, 310, 320, 440), (0, 1)):
             yield Case(queries=length, dim=dim, dtype=dtype, causal=causal)
         yield Case(queries=650, dim=80, dtype=dtype, causal=1)
+        for length in (131, 141, 153, 165, 192, 197, 224, 280):
+            yield Case(queries=length, dim=128, dtype=dtype)
         yield Case(batch=150, heads=2, queries=197, dtype=dtype)
     for queries, keys in ((1, 300), (300, 1), (33, 900), (900, 33), (197, 64), (64, 197), (1024, 1500)):
         for dim, causal in itertools.product((64, 128), (0, 1, 2)):
@@ -228,7 +230,7 @@ def every_case():
 def few_cases():
     """Small ones for the sanitizers, one at least for every kernel."""
     for dtype in (BF16, F16, F32):
-        for dim, length in ((16, 40), (32, 65), (64, 70), (64, 197), (80, 257), (128, 130), (256, 33)):
+        for dim, length in ((16, 40), (32, 65), (64, 70), (64, 197), (80, 257), (96, 270), (128, 130), (256, 33)):
             yield Case(batch=1, heads=2, queries=length, dim=dim, dtype=dtype)
         yield Case(batch=1, heads=2, queries=230, dim=80, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=420, dim=64, causal=1, dtype=dtype)

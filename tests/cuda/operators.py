@@ -112,8 +112,8 @@ def exact_for(q, k, v, **options):
     return exact_packed(q, k, v, **options) if options.get("cu_seqlens_q") is not None else exact(q, k, v, **options)
 
 
-def standard(q, k, v, seen):
+def standard(q, k, v, seen=None, causal=False):
     """PyTorch's own attention, the yardstick of rounding errors; seen is None where every key is visible."""
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, is_causal=causal)
