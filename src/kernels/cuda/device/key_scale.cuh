@@ -66,4 +66,18 @@ __device__ void scale_words(uint32_t (&words)[kWords], float power, float factor
   for (int i = 0; i < kWords; ++i) words[i] = pack<T>(low_half<T>(words[i]) * factor, high_half<T>(words[i]) * factor);
 }
 
+// Lets change(half, words) rewrite both rows of which a lane's quad holds the words, lane_row() and eight below.
+template <int kBlocks, typename Change>
+__device__ void change_rows(Fragment (&rows)[kBlocks], Change change) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    uint32_t words[2 * kBlocks];
+#pragma unroll
+    for (int i = 0; i < 2 * kBlocks; ++i) words[i] = rows[i / 2].x[half + 2 * (i % 2)];
+    change(half, words);
+#pragma unroll
+    for (int i = 0; i < 2 * kBlocks; ++i) rows[i / 2].x[half + 2 * (i % 2)] = words[i];
+  }
+}
+
 }  // namespace quest::kernels::cuda

@@ -60,19 +60,13 @@ struct KeyOwner {
 #pragma unroll
     for (int step = 0; step < kOutputs / 2; ++step)
       key[step] = load_matrix(block_address(shared.k(), warp_key(), step));
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      uint32_t words[kOutputs];
-#pragma unroll
-      for (int i = 0; i < kOutputs; ++i) words[i] = key[i / 2].x[half + 2 * (i % 2)];
+    change_rows(key, [&](int half, auto& words) {
       const bool is_key = first_key + 8 * half < p.keys;
       const KeyScale scale = key_scale<T>(words, is_key);
       scale_words<T>(words, scale.power, scale.reciprocal);
-#pragma unroll
-      for (int i = 0; i < kOutputs; ++i) key[i / 2].x[half + 2 * (i % 2)] = words[i];
       if (is_key && lane_id() % 4 == 0)
         reciprocals()[first_key + 8 * half] = scale.squares <= FLT_MAX ? scale.reciprocal_norm() : NAN;
-    }
+    });
 #pragma unroll
     for (int step = 0; step < kOutputs / 2; ++step)
       store_matrix(block_address(shared.k(), warp_key(), step), key[step]);

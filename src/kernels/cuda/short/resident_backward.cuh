@@ -28,17 +28,11 @@ struct BlockRole {
 template <typename T, int kBlocks>
 __device__ KeyFactors tame_fragments(Fragment (&key)[kBlocks], int first_key, const Shape& shape) {
   KeyFactors factors;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    uint32_t words[2 * kBlocks];
-#pragma unroll
-    for (int i = 0; i < 2 * kBlocks; ++i) words[i] = key[i / 2].x[half + 2 * (i % 2)];
+  change_rows(key, [&](int half, auto& words) {
     const KeyScale scale = tame_key<T>(words, first_key + 8 * half + lane_row() < shape.length);
-#pragma unroll
-    for (int i = 0; i < 2 * kBlocks; ++i) key[i / 2].x[half + 2 * (i % 2)] = words[i];
     factors.score[half] = scale.reciprocal * shape.key_factor;
     factors.gradient[half] = scale.reciprocal_norm() * shape.scale;
-  }
+  });
   return factors;
 }
 
