@@ -57,6 +57,8 @@ constexpr Obstacle kObstacles[] = {
      "the causal limit is aligned to the last query: the tiled kernel takes either alignment"},
     {[](const AttentionProblem& p) { return p.batch * p.heads * p.queries * p.keys == 0; },
      "there is nothing to attend to: the tiled kernel takes empty tensors"},
+    {[](const AttentionProblem& p) { return p.keys == 1; },
+     "there is a single key: the tiled kernel gives it a weight of exactly one"},
     {[](const AttentionProblem& p) {
        return !std::ranges::all_of(std::array{p.q, p.k, p.v},
                                    [&](const Input& tensor) { return short_sequence::aligned(tensor, p); });

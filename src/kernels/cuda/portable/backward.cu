@@ -130,10 +130,19 @@ cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& laun
   }
 }
 
-// Unit keys bound dQ, but a mask may hide values of any size.
+// PyTorch has no fused kernel for rows of 16-bit elements that are no multiple of 16 bytes and need a mask, or differ
+// in dimension: it computes in float32 and rounds results only.
+bool torch_computes_in_float32(const AttentionProblem& p) {
+  const bool masked = p.mask.type != MaskType::none || p.key_lengths != nullptr || p.cu_seqlens_q != nullptr ||
+                      p.causal == Causal::lower_right;
+  return (p.dim % 8 != 0 || p.value_dim % 8 != 0) && (masked || p.dim != p.value_dim);
+}
+
+// Unit keys bound dQ, but a mask may hide values of any size. Weights carry the factor of their key then, which takes
+// from a single key that its weight is exactly one.
 bool sums_queries(const AttentionProblem& original) {
   return original.type != StorageType::float32 && original.normalize_k && original.mask.type == MaskType::none &&
-         padded_width(original) <= 128;
+         original.keys > 1 && padded_width(original) <= 128 && !torch_computes_in_float32(original);
 }
 
 // Pieces of the workspace, in floats.
@@ -231,7 +240,8 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                       .gain_dim_stride = original.gain_dim_stride,
                       .gain_partials = gain_partials},
       .to_fixed = to_fixed,
-      .query_sums = sums_queries(original) ? reinterpret_cast<std::int32_t*>(memory + workspace.sums) : nullptr};
+      .query_sums = sums_queries(original) ? reinterpret_cast<std::int32_t*>(memory + workspace.sums) : nullptr,
+      .two_terms = torch_computes_in_float32(original)};
   cudaError_t error = clear_rows_of_no_sequence(parameters, launch.stream);
   if (error != cudaSuccess) return error;
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};

@@ -91,6 +91,20 @@ struct Engine {
     }
     return packed;
   }
+  // What rounding took from them, where it left finite numbers.
+  __device__ static Operand rests(const Accumulator* blocks, const Operand& rounded) {
+    Accumulator rest[kWeightBlocks];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* whole = blocks[i / 2].x + i % 2 * 2;
+      float* of_pair = rest[i / 2].x + i % 2 * 2;
+      of_pair[0] = whole[0] - Element<T>::low(rounded.x[i]);
+      of_pair[1] = whole[1] - Element<T>::high(rounded.x[i]);
+#pragma unroll
+      for (int j = 0; j < 2; ++j) of_pair[j] = isfinite(of_pair[j]) ? of_pair[j] : 0.0f;
+    }
+    return weights(rest);
+  }
   // Row sums of the weights as rounded: a product with ones, whose columns all hold the sum of the whole row.
   __device__ static void add_sums(Accumulator& sums, const Operand& packed) {
     constexpr uint32_t kOnes = std::is_same_v<T, __half> ? 0x3c003c00u : 0x3f803f80u;

@@ -292,6 +292,7 @@ struct ForwardBlock {
     if (p.key_factors == nullptr || rules.mask_type != MaskType::none || p.problem.dropout_p > 0 || rules.scale <= 0) {
       return false;
     }
+    if (rules.keys == 1) return false;  // the weight of a single key is exactly one from its maximum
     const QueryTile tile{shared_address(memory.queries)};
     const int row = first_row - first_query + lane_id();
     uint32_t squares[2] = {};

@@ -29,6 +29,7 @@ struct GradientParameters {
   QueryChain query_chain;
   const float* to_fixed;  // [B, H, Nq]
   int32_t* query_sums;    // [B, H, tiles][kSumRows · width]
+  bool two_terms;         // of 16 bits make a gradient of a score, instead of one
 };
 
 template <typename T, int kWidth, Owns kOwns>

@@ -383,6 +383,9 @@ struct GradientBlock {
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
         }
       }
+      if constexpr (kFirst && !kAddsQueries && sizeof(T) == 2) {
+        if (active && p.two_terms) add_second_terms(grads, score_gradients, first_part);
+      }
       if constexpr (kPaired) memory.barriers.arrive(Meeting::scores_shared);
       if constexpr (kSecond) {
         if (active) {
@@ -404,6 +407,15 @@ struct GradientBlock {
     if (kAddsQueries && !kRefills) __syncthreads();
     if constexpr (kAddsQueries) add_to_queries(now, !kPlain && takes_back);
     if constexpr (kPaired) memory.barriers.arrive(Meeting::step_done);
+  }
+
+  template <typename Tile>
+  __device__ void add_second_terms(const Accumulator (&grads)[kRowTiles][kBlocks],
+                                   const Weights<T, kPartRows> (&rounded)[kRowTiles], Tile tile) {
+    Weights<T, kPartRows> rests[kRowTiles];
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) rests[r] = Weights<T, kPartRows>(grads[r], rounded[r]);
+    multiply_weights<T>(first_sums, rests, summed_columns(tile));
   }
 
   __device__ auto score_tile() const { return typename Shape::ScoreTile{shared_address(memory.score_gradients)}; }

@@ -93,6 +93,13 @@ struct Weights {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) steps[i] = Engine<T>::load_left(tile, row, part * kSteps + i);
   }
+  // The second terms of numbers whose first ones are `rounded`.
+  __device__ Weights(const Accumulator (&blocks)[kColumns / 8], const Weights& rounded) {
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      steps[i] = Engine<T>::rests(blocks + i * Engine<T>::kWeightBlocks, rounded.steps[i]);
+    }
+  }
   Weights() = default;
 };
 
