@@ -31,7 +31,8 @@ Engine backward_engine(const AttentionProblem& p, const BackwardArguments& argum
 
 std::int64_t forward_workspace(const AttentionProblem& problem, const DeviceInfo& device) {
   const Engine engine = choose_engine(problem, device.compute_capability).engine;
-  return engine == Engine::short_sequence ? 0 : prepare_workspace(problem);
+  if (engine == Engine::short_sequence) return 0;
+  return prepare_workspace(problem) + (engine == Engine::portable ? portable::forward_workspace(problem) : 0);
 }
 
 cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outputs, const Launch& launch) {
@@ -42,8 +43,8 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
   PreparedProblem prepared;
   const cudaError_t error = prepare(p, preparation, outputs.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
-  return engine == Engine::long_sequence ? long_sequence::forward(prepared, outputs, launch)
-                                         : portable::forward(prepared, outputs, launch);
+  if (engine == Engine::long_sequence) return long_sequence::forward(prepared, outputs, launch);
+  return portable::forward(prepared, outputs, outputs.workspace + prepare_workspace(p), launch);
 }
 
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {

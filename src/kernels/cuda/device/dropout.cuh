@@ -15,13 +15,14 @@ __device__ inline uint32_t mix32(uint32_t x) {
 }
 
 struct DropoutFactors {
-  float threshold;  // of 24 random bits
-  float kept;       // 1/(1 - p)
+  uint32_t threshold;  // of 24 random bits
+  float kept;          // 1/(1 - p)
 
-  __host__ __device__ explicit DropoutFactors(float p) : threshold(p * 16777216.0f), kept(1.0f / (1.0f - p)) {}
+  __host__ __device__ explicit DropoutFactors(float p)
+      : threshold(static_cast<uint32_t>(ceilf(p * 16777216.0f))), kept(1.0f / (1.0f - p)) {}
 
   __device__ bool keeps(uint32_t first_key, uint32_t second_key, uint32_t key) const {
-    return static_cast<float>(mix32(mix32(key + first_key) ^ second_key) >> 8) >= threshold;
+    return mix32(mix32(key + first_key) ^ second_key) >> 8 >= threshold;
   }
   __device__ float factor(const DropoutRow& row, uint32_t key) const {
     return keeps(row.first_key, row.second_key, key) ? kept : 0.0f;

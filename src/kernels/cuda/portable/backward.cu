@@ -52,13 +52,13 @@ int owned_rows(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
 }
 
-template <typename T, int kWidth, Owns kOwns>
+template <typename T, int kWidth, Owns kOwns, bool kAdditive>
 __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
                                   GradientShape<T, kWidth, kOwns>::kBlocksPerProcessor)
     gradient_kernel(const __grid_constant__ GradientParameters p) {
   extern __shared__ __align__(128) uint8_t memory[];
-  using Block = GradientBlock<T, kWidth, kOwns>;
-  constexpr int kOwned = GradientShape<T, kWidth, kOwns>::kOwned;
+  using Block = GradientBlock<T, kWidth, kOwns, kAdditive>;
+  constexpr int kOwned = Block::Shape::kOwned;
   auto& shared = *reinterpret_cast<typename Block::Memory*>(memory);
   const AttentionProblem& problem = p.problem;
   if constexpr (Block::kKeySide) {
@@ -80,16 +80,16 @@ __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
   }
 }
 
-template <typename T, int kWidth, Owns kOwns>
+template <typename T, int kWidth, Owns kOwns, bool kAdditive = false>
 cudaError_t launch_gradients(const GradientParameters& parameters, cudaStream_t stream) {
-  using Shape = GradientShape<T, kWidth, kOwns>;
-  static_assert(sizeof(GradientMemory<T, kWidth, kOwns>) <=
+  using Shape = GradientShape<T, kWidth, kOwns, kAdditive>;
+  static_assert(sizeof(GradientMemory<Shape>) <=
                 (kOwns == Owns::more_keys_for_all ? kMoreSharedMemory : kSharedMemory));
   const AttentionProblem& p = parameters.problem;
   const int64_t blocks = kOwns == Owns::queries ? block_count(p, p.queries, p.heads, Shape::kOwned)
                                                 : block_count(p, p.keys, p.kv_heads, Shape::kOwned);
-  return launch_kernel(gradient_kernel<T, kWidth, kOwns>, blocks, Shape::kThreads,
-                       sizeof(GradientMemory<T, kWidth, kOwns>), stream, parameters);
+  return launch_kernel(gradient_kernel<T, kWidth, kOwns, kAdditive>, blocks, Shape::kThreads,
+                       sizeof(GradientMemory<Shape>), stream, parameters);
 }
 
 // By about a tenth, unless their last block is emptier by more than that.
@@ -101,6 +101,18 @@ bool more_keys_are_faster(const AttentionProblem& p, const DeviceInfo& device) {
 }
 
 // The sums of both dK and dV of a wide head have no room in the registers of one warp.
+template <typename T, int kWidth, bool kAdditive>
+cudaError_t launch_each_gradient(const GradientParameters& p, cudaStream_t stream) {
+  const auto error = launch_gradients<T, kWidth, Owns::queries, kAdditive>(p, stream);
+  if (error != cudaSuccess) return error;
+  if constexpr (kWidth <= 128) {
+    return launch_gradients<T, kWidth, Owns::keys_and_values, kAdditive>(p, stream);
+  } else {
+    const auto key_error = launch_gradients<T, kWidth, Owns::keys, kAdditive>(p, stream);
+    return key_error != cudaSuccess ? key_error : launch_gradients<T, kWidth, Owns::values, kAdditive>(p, stream);
+  }
+}
+
 template <typename T, int kWidth>
 cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& launch) {
   const cudaStream_t stream = launch.stream;
@@ -121,13 +133,8 @@ cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& laun
                            stream, finish);
     }
   }
-  if (const auto error = launch_gradients<T, kWidth, Owns::queries>(p, stream); error != cudaSuccess) return error;
-  if constexpr (kWidth <= 128) {
-    return launch_gradients<T, kWidth, Owns::keys_and_values>(p, stream);
-  } else {
-    if (const auto error = launch_gradients<T, kWidth, Owns::keys>(p, stream); error != cudaSuccess) return error;
-    return launch_gradients<T, kWidth, Owns::values>(p, stream);
-  }
+  return is_additive(p.problem.mask.type) ? launch_each_gradient<T, kWidth, true>(p, stream)
+                                          : launch_each_gradient<T, kWidth, false>(p, stream);
 }
 
 // PyTorch has no fused kernel for rows of 16-bit elements that are no multiple of 16 bytes and need a mask, or differ
@@ -152,6 +159,7 @@ struct Workspace {
   int64_t to_fixed;
   int64_t value_lengths;
   int64_t largest_values;
+  int64_t mask;
   int64_t gain_partials;
   int64_t end;
 
@@ -164,7 +172,8 @@ struct Workspace {
     const int64_t key_tiles = block_count(p, p.keys, p.kv_heads, kSumRows);
     value_lengths = to_fixed + (fixed ? query_rows(p) : 0);
     largest_values = value_lengths + (fixed ? key_tiles * kSumRows : 0);
-    gain_partials = largest_values + (fixed ? key_tiles : 0);
+    mask = round_up(largest_values + (fixed ? key_tiles : 0), 2);
+    gain_partials = mask + mask_workspace(p);
     end = gain_partials + (gain_gradient ? block_count(p, p.queries, p.heads, owned_rows(p)) * p.dim : 0);
   }
 };
@@ -217,6 +226,9 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
   auto* terms = reinterpret_cast<QueryTerms*>(memory + workspace.terms);
   float* to_fixed = memory + workspace.to_fixed;
   float* gain_partials = arguments.grad_gain == nullptr ? nullptr : memory + workspace.gain_partials;
+  PackedMask mask;
+  cudaError_t error = pack_mask(p, memory + workspace.mask, launch.stream, mask);
+  if (error != cudaSuccess) return error;
   const GradientParameters parameters{
       .problem = p,
       .q = {p.q, p.dim, p.type},
@@ -241,8 +253,9 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                       .gain_partials = gain_partials},
       .to_fixed = to_fixed,
       .query_sums = sums_queries(original) ? reinterpret_cast<std::int32_t*>(memory + workspace.sums) : nullptr,
-      .two_terms = torch_computes_in_float32(original)};
-  cudaError_t error = clear_rows_of_no_sequence(parameters, launch.stream);
+      .two_terms = torch_computes_in_float32(original),
+      .mask_bits = mask};
+  error = clear_rows_of_no_sequence(parameters, launch.stream);
   if (error != cudaSuccess) return error;
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
   error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);

@@ -7,6 +7,7 @@
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/clear_rows.cuh"
+#include "kernels/cuda/portable/mask_tile.cuh"
 #include "kernels/cuda/portable/portable.h"
 #include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/row_tile.cuh"
@@ -25,9 +26,10 @@ struct ForwardParameters {
   float* lse;
   const float* query_factors;  // [B, H, Nq], or null
   const float* key_factors;    // [B, Hk, Nk], or null
+  MaskBits mask_bits;
 };
 
-template <typename T, int kWidth>
+template <typename T, int kWidth, bool kAdditive>
 struct ForwardShape {
   static constexpr bool kNarrow = sizeof(T) == 2;
   static constexpr int kWarps = 4;
@@ -39,11 +41,12 @@ struct ForwardShape {
   static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= 64 ? 3 : 2;
   using QueryTile = RowTile<T, kWidth, kQueries>;
   using KeyTile = RowTile<T, kWidth, kKeys>;
+  static constexpr bool kStagesMask = kNarrow && kAdditive;
+  using MaskTile = portable::MaskTile<kQueries, kKeys>;
 };
 
-template <typename T, int kWidth>
-struct ForwardMemory {
-  using Shape = ForwardShape<T, kWidth>;
+template <typename Shape>
+struct ForwardMemory : MaskMemory<typename Shape::MaskTile, Shape::kStagesMask> {
   alignas(16) uint8_t queries[Shape::QueryTile::kBytes];
   alignas(16) uint8_t keys[Shape::KeyTile::kBytes];
   alignas(16) uint8_t values[Shape::KeyTile::kBytes];
@@ -111,10 +114,11 @@ struct RunningRows {
   }
 };
 
-template <typename T, int kWidth>
+// Additive masks are compiled apart: what they take would leave registers to nobody else.
+template <typename T, int kWidth, bool kAdditive>
 struct ForwardBlock {
-  using Shape = ForwardShape<T, kWidth>;
-  using Memory = ForwardMemory<T, kWidth>;
+  using Shape = ForwardShape<T, kWidth, kAdditive>;
+  using Memory = ForwardMemory<Shape>;
   using QueryTile = typename Shape::QueryTile;
   using KeyTile = typename Shape::KeyTile;
   static constexpr int kRowTiles = Shape::kRowTiles;
@@ -141,16 +145,27 @@ struct ForwardBlock {
         sequence(p.problem, place.sequence),
         head(place.head),
         kv_head(head / static_cast<int>(p.problem.heads / p.problem.kv_heads)),
-        rules(p.problem, sequence),
+        rules(p.problem, sequence, p.mask_bits),
         keys(p.k, sequence.batch, kv_head, sequence.first_key),
         values(p.v, sequence.batch, kv_head, sequence.first_key),
         first_query(place.tile * Shape::kQueries),
         first_row(first_query + warp_id() * kRowTiles * 16) {
-    rules.select_head(p.problem, sequence, head);
+    rules.select_head(p.problem, p.mask_bits, sequence, head);
   }
 
   __device__ KeyTile key_tile() const { return {shared_address(memory.keys)}; }
   __device__ KeyTile value_tile() const { return {shared_address(memory.values)}; }
+  __device__ auto mask_tile() const { return typename Shape::MaskTile{shared_address(memory.mask)}; }
+  __device__ void apply_rules(Accumulator (&scores)[kKeys / 8], int row, int first_key) const {
+    if constexpr (Shape::kStagesMask) {
+      rules.template apply_additive<Along::queries>(
+          scores, row, first_key, [&](int step) { return Engine<T>::load_left(mask_tile(), row - first_query, step); });
+    } else if constexpr (kAdditive) {
+      rules.template apply_additive<Along::queries>(scores, row, first_key, NotStaged());
+    } else {
+      rules.template apply<Along::queries>(scores, row, first_key);
+    }
+  }
 
   __device__ void stage_queries() {
     const Rows<T> queries(p.q, sequence.batch, head, sequence.first_query);
@@ -170,13 +185,19 @@ struct ForwardBlock {
     stage<Shape::kThreads>(key_tile(), keys, first_key, rules.keys);
     commit_copies();
   }
-  // And the factors of the keys, which scores need no sooner.
+  // And the mask and the factors of the keys, which scores need no sooner.
   __device__ void stage_values(int first_key) {
     stage<Shape::kThreads>(value_tile(), values, first_key, rules.keys);
     if (p.key_factors != nullptr) {
       const float* factors =
           p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, kv_head, p.problem.keys, sequence.first_key);
       stage<Shape::kThreads>(memory.key_factors, factors, first_key, rules.keys);
+    }
+    if constexpr (Shape::kStagesMask) {
+      if (is_additive_16bit(rules.mask_type)) {
+        copy_mask<kRowTiles * 16, Shape::MaskTile::kChunks>(mask_tile(), first_row - first_query, 0, rules, first_query,
+                                                            first_key);
+      }
     }
     commit_copies();
   }
@@ -201,7 +222,7 @@ struct ForwardBlock {
     for (int r = 0; r < kRowTiles; ++r) {
       if (p.query_factors != nullptr) scale_rows(scores[r], memory.query_factors + first_row - first_query + r * 16);
       if (p.key_factors != nullptr) scale_columns(scores[r], memory.key_factors);
-      rules.template apply<Along::queries>(scores[r], first_row + r * 16, first_key);
+      apply_rules(scores[r], first_row + r * 16, first_key);
       running.raise(r, scores[r], out[r], unit);
       const float offset[2] = {running.offset(r, 0, unit), running.offset(r, 1, unit)};
 #pragma unroll
@@ -364,7 +385,7 @@ struct ForwardBlock {
     stage_first_keys();
     bool staged = true;
     const auto meet_bounded = [&] {
-      if constexpr (kRowTiles == 2) {  // a lane for each row of the warp
+      if constexpr (kRowTiles == 2 && !kAdditive) {  // a lane for each row of the warp
         if (!take_bounds()) return false;
         meet_keys<true>();
         staged = false;
@@ -386,22 +407,38 @@ struct ForwardBlock {
   }
 };
 
-template <typename T, int kWidth>
-__global__ void __launch_bounds__(ForwardShape<T, kWidth>::kThreads, ForwardShape<T, kWidth>::kBlocksPerProcessor)
+template <typename T, int kWidth, bool kAdditive>
+__global__ void __launch_bounds__(ForwardShape<T, kWidth, kAdditive>::kThreads,
+                                  ForwardShape<T, kWidth, kAdditive>::kBlocksPerProcessor)
     forward_kernel(const __grid_constant__ ForwardParameters p) {
   extern __shared__ __align__(16) uint8_t memory[];
-  constexpr int kQueries = ForwardShape<T, kWidth>::kQueries;
+  using Block = ForwardBlock<T, kWidth, kAdditive>;
+  constexpr int kQueries = Block::Shape::kQueries;
   const unsigned block = block_in_order(p.problem, p.problem.cu_seqlens_q, p.problem.queries, kQueries, Longest::last,
                                         blockIdx.x, gridDim.x);
   const Place place(p.problem, p.problem.cu_seqlens_q, p.problem.queries, p.problem.heads, kQueries, block);
-  ForwardBlock<T, kWidth> work(p, *reinterpret_cast<ForwardMemory<T, kWidth>*>(memory), place);
+  Block work(p, *reinterpret_cast<typename Block::Memory*>(memory), place);
   if (work.first_query < work.rules.queries) work.run();
+}
+
+template <typename T, int kWidth, bool kAdditive>
+cudaError_t launch_forward(const ForwardParameters& parameters, cudaStream_t stream) {
+  using Shape = ForwardShape<T, kWidth, kAdditive>;
+  static_assert(sizeof(ForwardMemory<Shape>) <= kSharedMemory);
+  const AttentionProblem& p = parameters.problem;
+  return launch_kernel(forward_kernel<T, kWidth, kAdditive>, block_count(p, p.queries, p.heads, Shape::kQueries),
+                       Shape::kThreads, sizeof(ForwardMemory<Shape>), stream, parameters);
 }
 
 }  // namespace
 
-cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
+std::int64_t forward_workspace(const AttentionProblem& p) { return mask_workspace(p); }
+
+cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, float* workspace,
+                    const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
+  PackedMask mask;
+  if (const cudaError_t error = pack_mask(p, workspace, launch.stream, mask); error != cudaSuccess) return error;
   const ForwardParameters parameters{p,
                                      {p.q, p.dim, p.type},
                                      {p.k, p.dim, p.type},
@@ -409,17 +446,16 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
                                      {outputs.out, p.value_dim, p.type},
                                      outputs.lse,
                                      prepared.query_factors,
-                                     prepared.key_factors};
+                                     prepared.key_factors,
+                                     mask.of_queries};
   if (const cudaError_t error =
           clear_rows_of_no_sequence(p, p.cu_seqlens_q, p.queries, p.heads, parameters.out, outputs.lse, launch.stream);
       error != cudaSuccess) {
     return error;
   }
   return with_shape(p, [&]<typename T, int kWidth>() {
-    using Shape = ForwardShape<T, kWidth>;
-    static_assert(sizeof(ForwardMemory<T, kWidth>) <= kSharedMemory);
-    return launch_kernel(forward_kernel<T, kWidth>, block_count(p, p.queries, p.heads, Shape::kQueries),
-                         Shape::kThreads, sizeof(ForwardMemory<T, kWidth>), launch.stream, parameters);
+    return is_additive(p.mask.type) ? launch_forward<T, kWidth, true>(parameters, launch.stream)
+                                    : launch_forward<T, kWidth, false>(parameters, launch.stream);
   });
 }
 

@@ -3,6 +3,7 @@
 // What a block of the backward owns, streams and keeps in shared memory.
 
 #include "kernels/cuda/portable/lead_back.cuh"
+#include "kernels/cuda/portable/mask_tile.cuh"
 #include "kernels/cuda/portable/pair_barriers.cuh"
 #include "kernels/cuda/portable/query_terms.cuh"
 #include "kernels/cuda/portable/row_tile.cuh"
@@ -30,9 +31,10 @@ struct GradientParameters {
   const float* to_fixed;  // [B, H, Nq]
   int32_t* query_sums;    // [B, H, tiles][kSumRows · width]
   bool two_terms;         // of 16 bits make a gradient of a score, instead of one
+  PackedMask mask_bits;
 };
 
-template <typename T, int kWidth, Owns kOwns>
+template <typename T, int kWidth, Owns kOwns, bool kAdditive = false>
 struct GradientShape {
   static constexpr bool kKeySide = kOwns != Owns::queries;
   static constexpr bool kAddsQueries = kOwns >= Owns::keys_for_all;
@@ -58,6 +60,8 @@ struct GradientShape {
   using OwnedTile = RowTile<T, kWidth, kOwned, kPaired>;
   using StreamedTile = RowTile<T, kWidth, kStreamed, kPaired>;
   using StreamedPart = RowTile<T, kWidth, kPartRows, kPaired>;
+  static constexpr bool kStagesMask = sizeof(T) == 2 && kAdditive;
+  using MaskTile = portable::MaskTile<kKeySide ? kStreamed : kOwned, kKeySide ? kOwned : kStreamed>;
   using ScoreTile = RowTile<T, kStreamed, kOwned, kPaired>;  // [keys][queries]
 };
 
@@ -72,9 +76,8 @@ struct QuerySide<kCount, true> : QuerySide<kCount, false> {
   uint2 dropout[kCount];
 };
 
-template <typename T, int kWidth, Owns kOwns>
+template <typename Shape>
 struct GradientTiles {
-  using Shape = GradientShape<T, kWidth, kOwns>;
   static constexpr bool kKeySide = Shape::kKeySide;
   static constexpr int kQueries = kKeySide ? Shape::kStreamed : Shape::kOwned;
   alignas(Shape::OwnedTile::kAlignment) uint8_t owned[2][Shape::OwnedTile::kBytes];
@@ -107,10 +110,11 @@ struct ScoreMemory<Shape, true> {
   alignas(Shape::ScoreTile::kAlignment) uint8_t score_gradients[Shape::ScoreTile::kBytes];
 };
 
-template <typename T, int kWidth, Owns kOwns>
-struct GradientMemory : GradientTiles<T, kWidth, kOwns>,
-                        PairMemory<GradientShape<T, kWidth, kOwns>>,
-                        ScoreMemory<GradientShape<T, kWidth, kOwns>> {};
+template <typename Shape>
+struct GradientMemory : GradientTiles<Shape>,
+                        PairMemory<Shape>,
+                        ScoreMemory<Shape>,
+                        MaskMemory<typename Shape::MaskTile, Shape::kStagesMask> {};
 
 // One step of a block's loop: one tile of streamed rows.
 struct Step {

@@ -17,11 +17,11 @@
 
 namespace quest::kernels::cuda::portable {
 
-template <typename T, int kWidth, Owns kOwns>
+template <typename T, int kWidth, Owns kOwns, bool kAdditive>
 struct GradientBlock {
   using Stored = T;
-  using Shape = GradientShape<T, kWidth, kOwns>;
-  using Memory = GradientMemory<T, kWidth, kOwns>;
+  using Shape = GradientShape<T, kWidth, kOwns, kAdditive>;
+  using Memory = GradientMemory<Shape>;
   using OwnedTile = typename Shape::OwnedTile;
   using StreamedTile = typename Shape::StreamedTile;
   static constexpr bool kKeySide = Shape::kKeySide;
@@ -60,7 +60,7 @@ struct GradientBlock {
       : p(parameters),
         memory(shared),
         sequence(p.problem, place.sequence),
-        rules(p.problem, sequence),
+        rules(p.problem, sequence, mask_bits()),
         block_index(block),
         group(static_cast<int>(p.problem.heads / p.problem.kv_heads)),
         head(place.head),
@@ -71,6 +71,7 @@ struct GradientBlock {
     if (kAddsQueries) rules.mask_type = MaskType::none;
   }
 
+  __device__ const MaskBits& mask_bits() const { return kKeySide ? p.mask_bits.of_keys : p.mask_bits.of_queries; }
   __device__ bool packed() const { return p.problem.cu_seqlens_q != nullptr; }
   __device__ OwnedTile owned(int i) const { return {shared_address(memory.owned[i])}; }
   __device__ StreamedTile first_tile(int step) const {
@@ -135,9 +136,14 @@ struct GradientBlock {
   __device__ int streamed_head(Step step) const { return kKeySide ? step.head : head / group; }
   __device__ int streamed_rows() const { return kKeySide ? rules.queries : rules.keys; }
 
+  // There are as many groups of copies in the last step as in the others, for those who count them.
+  __device__ static void stage_nothing() {
+    if (Shape::kStagesMask) commit_copies();
+  }
+
   template <bool kPlain>
   __device__ void stage_first(const Steps& s, Step step) {
-    if (step.index >= s.count) return;
+    if (step.index >= s.count) return stage_nothing();
     const int turn = step.index % Shape::kStages;
     Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
     rows.aligned |= kPlain;
@@ -150,7 +156,7 @@ struct GradientBlock {
   }
   template <bool kPlain>
   __device__ void stage_second(const Steps& s, Step step) {
-    if (step.index >= s.count) return;
+    if (step.index >= s.count) return stage_nothing();
     Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
     rows.aligned |= kPlain;
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
@@ -161,6 +167,37 @@ struct GradientBlock {
       memory.barriers.arrive_when_landed();
     } else {
       commit_copies();
+    }
+  }
+
+  __device__ auto mask_tile() const { return typename Shape::MaskTile{shared_address(memory.mask)}; }
+  // The part of this warp.
+  __device__ void stage_mask(Step now) {
+    if (!is_additive_16bit(rules.mask_type)) return commit_copies();
+    rules.select_head(p.problem, mask_bits(), sequence, now.head);
+    if constexpr (kKeySide) {
+      copy_mask<kStreamed, 2>(mask_tile(), 0, 2 * warp_id(), rules, now.row, first_owned);
+    } else {
+      copy_mask<16, kStreamed / 8>(mask_tile(), 16 * warp_id(), 0, rules, first_owned, now.row);
+    }
+    commit_copies();
+  }
+  __device__ static void wait_for_mask() {
+    wait_copies<(Shape::kStages > 1) + (Shape::kSecondStages > 1)>();
+    __syncwarp();
+  }
+  __device__ Fragment staged_mask(int step) const {
+    if constexpr (kKeySide) return Engine<T>::load_left_transposed(mask_tile(), step * 16, warp_id());
+    return Engine<T>::load_left(mask_tile(), 16 * warp_id(), step);
+  }
+  __device__ void apply_rules(Accumulator (&scores)[kBlocks], int first_of_queries, int first_of_keys) const {
+    if constexpr (Shape::kStagesMask) {
+      rules.template apply_additive<kRows>(scores, first_of_queries, first_of_keys,
+                                           [&](int step) { return staged_mask(step); });
+    } else if constexpr (kAdditive) {
+      rules.template apply_additive<kRows>(scores, first_of_queries, first_of_keys, NotStaged());
+    } else {
+      rules.template apply<kRows>(scores, first_of_queries, first_of_keys);
     }
   }
 
@@ -190,13 +227,17 @@ struct GradientBlock {
     return query_side(step).terms[first_query(r, part) + query];
   }
 
+  // A large bias may round an exponent above 0, where a weight cannot be.
+  __device__ static float no_more_than_zero(float exponent) { return exponent > 0 ? 0.0f : exponent; }
+
   // Turns logits into weights.
   __device__ void weigh(Accumulator& weights, int r, int step, int part, int block) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float factor = owned_factor(r, i / 2);
       float& x = weights.x[i];
-      x = exp2_fast(fmaf(x, rules.unit() * factor, -terms_at(r, step, part, block, i).lse));
+      const float exponent = fmaf(x, rules.unit() * factor, -terms_at(r, step, part, block, i).lse);
+      x = exp2_fast(kAdditive ? no_more_than_zero(exponent) : exponent);
       if (kAddsQueries) x *= factor;
     }
   }
@@ -214,16 +255,14 @@ struct GradientBlock {
     }
   }
 
-  __device__ bool needs_care() const {
-    return guarded || p.problem.dropout_p > 0 || rules.mask_type > MaskType::boolean;
-  }
+  __device__ bool needs_care() const { return guarded || p.problem.dropout_p > 0; }
 
   // Whether the gradient of a logit of this streamed row would be multiplied by something that was cleared.
   __device__ bool is_nonfinite(int streamed) const {
     return memory.nonfinite[0][streamed] || (kAddsQueries && memory.nonfinite[1][streamed]);
   }
 
-  // Both with dropout and additive masks, and with a weight and a gradient of exactly zero for what is hidden.
+  // Both with dropout, and with a weight and a gradient of exactly zero for what is hidden.
   __device__ void differentiate_with_care(Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks], int r,
                                           int step, int part, int first_key) {
     const auto& side = query_side(step);
@@ -247,8 +286,7 @@ struct GradientBlock {
           hidden |= !isnan(terms.lse);
         }
         const float exponent = fmaf(weight, unit[i / 2], -terms.lse);
-        // A large bias may round the exponent above 0, where a weight cannot be.
-        weight = hidden ? 0.0f : exp2_fast(exponent > 0 ? 0.0f : exponent);
+        weight = hidden ? 0.0f : exp2_fast(no_more_than_zero(exponent));
         bool kept = true;
         if (drop) {
           const uint2 draw = dropout(step)[query];
@@ -304,7 +342,7 @@ struct GradientBlock {
     const bool active = meets(row);
     // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
     if (kAddsQueries && !kPlain && guarded) clear_nonfinite_rows(index);
-    if (active && !kPlain) rules.select_head(p.problem, sequence, now.head);
+    if (active && !kPlain) rules.select_head(p.problem, mask_bits(), sequence, now.head);
     constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
     static_assert(kParts == 1 || (kAddsQueries && !kRefills));
 #pragma unroll 1
@@ -317,6 +355,7 @@ struct GradientBlock {
       if (active) multiply_rows<OwnedTile>(weights, first_left, first_part);
       if constexpr (!kAddsQueries) {
         if (active && kFirst) multiply_rows<OwnedTile>(grads, second_left, second_part);
+        if constexpr (Shape::kStagesMask) wait_for_mask();
         if (guarded) {
           __syncthreads();
           clear_nonfinite_rows(index);
@@ -337,7 +376,7 @@ struct GradientBlock {
           } else {
             multiply_owned_factors(weights[r], r);
             multiply_streamed_factors(weights[r], index, part);
-            rules.template apply<kRows>(weights[r], first_of_queries, first_key(r));
+            apply_rules(weights[r], first_of_queries, first_key(r));
           }
         }
         if (!kPlain && needs_care()) {
@@ -453,6 +492,7 @@ struct GradientBlock {
       } else {
         wait_copies();
         __syncthreads();
+        if constexpr (Shape::kStagesMask) stage_mask(now);
         if (Shape::kStages > 1) stage_first<kPlain>(s, next);
         if (Shape::kSecondStages > 1) stage_second<kPlain>(s, next);
       }

@@ -8,10 +8,12 @@
 
 namespace quest::kernels::cuda::portable {
 
-// Prepared as Preparation::factored.
-cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
+// Workspaces are beyond what prepare() needs, in floats; aligned to 8 bytes. Problems are prepared as
+// Preparation::factored.
+std::int64_t forward_workspace(const AttentionProblem& problem);
+cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, float* workspace,
+                    const Launch& launch);
 
-// Beyond what prepare() needs, in floats; aligned to 8 bytes.
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient);
 // `original` is the problem before preparation: the epilogues lead the gradients back through gain and normalisation.
 cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,

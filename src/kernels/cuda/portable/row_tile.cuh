@@ -74,8 +74,12 @@ struct Rows {
   }
 };
 
+// Of a chunk of 16 bytes; the others become zero.
+__device__ inline void copy_bytes(uint32_t destination, const void* source, int count) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(count));
+}
 __device__ inline void copy_chunk(uint32_t destination, const void* source, bool valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(destination), "l"(source), "r"(valid ? 16 : 0));
+  copy_bytes(destination, source, valid ? 16 : 0);
 }
 __device__ inline void copy_pair(uint32_t destination, const void* source, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(destination), "l"(source), "r"(valid ? 8 : 0));
@@ -84,7 +88,11 @@ __device__ inline void copy_word(uint32_t destination, const void* source, bool 
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination), "l"(source), "r"(valid ? 4 : 0));
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;"); }
-__device__ inline void wait_copies() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+// All but the last kLast groups of copies.
+template <int kLast = 0>
+__device__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLast) : "memory");
+}
 
 __device__ inline uint4 load_chunk(uint32_t address) {
   uint4 x;

@@ -3,14 +3,19 @@
 // From products of rows to the logits of one head, in units of log 2: scale, mask, order.
 
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/fragments.cuh"
+#include "kernels/cuda/portable/mask_bits.h"
 #include "kernels/sequence.h"
 
 namespace quest::kernels::cuda::portable {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+constexpr bool is_additive(MaskType type) { return type > MaskType::boolean; }
+constexpr bool is_additive_16bit(MaskType type) { return type > MaskType::additive_float32; }
 
 enum class Along { queries, keys };  // what the rows of a block of scores are
 
@@ -30,31 +35,40 @@ __device__ void visit(Accumulator (&scores)[kBlocks], int first_query, int first
   }
 }
 
+// In place of a function that gives pieces of a mask in shared memory.
+struct NotStaged {};
+
 struct ScoreRules {
   int queries;
   int keys;
   bool causal;
   int offset;
   MaskType mask_type;
-  const void* mask = nullptr;  // of the selected head
+  const void* mask = nullptr;  // of the selected head; bits of a boolean one
   int64_t mask_row_stride;
+  int mask_word_stride;
   float scale;  // scale · log2 e
   bool plain;   // nothing but the scale stands before the exponential
 
-  __device__ ScoreRules(const AttentionProblem& p, const Sequence& s)
+  // `bits` have the rows that blocks of scores have.
+  __device__ ScoreRules(const AttentionProblem& p, const Sequence& s, const MaskBits& bits)
       : queries(static_cast<int>(s.queries)),
         keys(static_cast<int>(s.keys)),
         causal(p.causal != Causal::none),
         offset(static_cast<int>(CausalLimit(p.causal, s).offset)),
         mask_type(p.mask.type),
-        mask_row_stride(p.mask.row_stride),
+        mask_row_stride(mask_type == MaskType::boolean ? bits.row_stride : p.mask.row_stride),
+        mask_word_stride(bits.word_stride),
         scale(p.scale * kLog2E),
-        plain(mask_type <= MaskType::boolean && scale > 0) {}
+        plain(!is_additive(mask_type) && scale > 0) {}
 
-  __device__ void select_head(const AttentionProblem& p, const Sequence& s, int head) {
-    const int64_t at = s.batch * p.mask.batch_stride + head * p.mask.head_stride;
-    const int bytes = mask_type == MaskType::boolean ? 1 : mask_type == MaskType::additive_float32 ? 4 : 2;
-    mask = static_cast<const char*>(p.mask.data) + at * bytes;
+  __device__ void select_head(const AttentionProblem& p, const MaskBits& bits, const Sequence& s, int head) {
+    if (mask_type == MaskType::boolean) {
+      mask = bits.words + s.batch * bits.batch_stride + head * bits.head_stride;
+    } else {
+      const int64_t at = s.batch * p.mask.batch_stride + head * p.mask.head_stride;
+      mask = static_cast<const char*>(p.mask.data) + at * (mask_type == MaskType::additive_float32 ? 4 : 2);
+    }
   }
 
   // Keys [0, limit) are visible as far as order decides it.
@@ -64,17 +78,80 @@ struct ScoreRules {
   // What scores are to be multiplied by after apply().
   __device__ float unit() const { return plain ? scale : 1.0f; }
 
-  // Adds bias(element of the mask), in units of log 2; minus infinity hides even NaN.
+  // Addresses would otherwise be computed ahead of the loop over tiles and fill registers even where no mask is.
+  __device__ int64_t opaque_row_stride() const {
+    int64_t stride = mask_row_stride;
+    asm volatile("" : "+l"(stride));
+    return stride;
+  }
+
+  template <Along kRows, int kBlocks>
+  __device__ void hide_by_bits(Accumulator (&scores)[kBlocks], int first_query, int first_key) const {
+    static_assert(kBitsPerWord % (kBlocks * 8) == 0);
+    const int row = (kRows == Along::keys ? first_key : first_query) + lane_row();
+    const int column = kRows == Along::keys ? first_query : first_key;
+    const int64_t stride = opaque_row_stride();
+    const auto* words = static_cast<const uint64_t*>(mask) + column / kBitsPerWord * mask_word_stride;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const uint64_t seen = words[(row + half * 8) * stride] >> (column % kBitsPerWord + lane_column());
+#pragma unroll
+      for (int i = 0; i < kBlocks * 2; ++i) {
+        if ((seen >> (i / 2 * 8 + i % 2) & 1) == 0) scores[i / 2].x[half * 2 + i % 2] = -kInfinity;
+      }
+    }
+  }
+
+  // Adds bias(element of the mask), in units of log 2; minus infinity hides even NaN. Rows past the end read the last
+  // one: hide() has the last word on them.
   template <Along kRows, typename Stored, int kBlocks, typename Bias>
   __device__ void add_mask(Accumulator (&scores)[kBlocks], int first_query, int first_key, Bias bias) const {
-    // Opaque, or addresses would be computed ahead of the loop over tiles and fill registers even where no mask is.
-    int64_t row_stride = mask_row_stride;
-    asm volatile("" : "+l"(row_stride));
-    visit<kRows>(scores, first_query, first_key, [&](int query, int key, float& x) {
-      if (query >= queries || key >= keys) return;
-      const float y = bias(static_cast<const Stored*>(mask)[query * row_stride + key]);
-      x = y == -kInfinity ? y : x + y;
-    });
+    const int64_t stride = opaque_row_stride();
+    const auto* elements = static_cast<const Stored*>(mask);
+    const auto add = [&](float& x, const Stored* element, bool exists) {
+      add_bias(x, bias(exists ? *element : Stored()));
+    };
+    if constexpr (kRows == Along::queries) {
+      const int key = first_key + lane_column();
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int query = min(first_query + lane_row() + half * 8, queries - 1);
+        const Stored* row = elements + query * stride + key;
+#pragma unroll
+        for (int i = 0; i < kBlocks * 2; ++i) {
+          const int column = i / 2 * 8 + i % 2;
+          add(scores[i / 2].x[half * 2 + i % 2], row + column, key + column < keys);
+        }
+      }
+    } else {
+      const int key = min(first_key + lane_row(), keys - 1);
+      const int below = min(8, keys - 1 - key);
+      const int query = first_query + lane_column();
+      const Stored* row = elements + query * stride + key;
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block, row += 8 * stride) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          add(scores[block].x[i], row + i % 2 * stride + i / 2 * below, query + block * 8 + i % 2 < queries);
+        }
+      }
+    }
+  }
+  __device__ static void add_bias(float& x, float bias) { x = bias == -kInfinity ? bias : x + bias; }
+
+  // staged(step) has the mask for blocks 2 · step and 2 · step + 1 as a left operand has its elements.
+  template <int kBlocks, typename Staged, typename Bias>
+  __device__ static void add_staged(Accumulator (&scores)[kBlocks], Staged staged, Bias bias) {
+#pragma unroll
+    for (int step = 0; step < kBlocks / 2; ++step) {
+      const Fragment pairs = staged(step);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float* x = scores[2 * step + i / 2].x + i % 2 * 2;
+        add_bias(x[0], bias(pairs.x[i] & 0xffffu));
+        add_bias(x[1], bias(pairs.x[i] >> 16));
+      }
+    }
   }
   // The most negative finite number must stay finite.
   __device__ static float in_log2_units(float bias) {
@@ -87,16 +164,26 @@ struct ScoreRules {
   template <Along kRows, int kBlocks>
   __device__ void apply(Accumulator (&scores)[kBlocks], int first_query, int first_key) const {
     if (!plain) visit<kRows>(scores, first_query, first_key, [&](int, int, float& x) { x *= scale; });
-    if (mask_type == MaskType::boolean) {
-      add_mask<kRows, uint8_t>(scores, first_query, first_key,
-                               [](uint8_t allowed) { return allowed != 0 ? 0.0f : -kInfinity; });
-    } else if (mask_type == MaskType::additive_float32) {
+    if (mask_type == MaskType::boolean) hide_by_bits<kRows>(scores, first_query, first_key);
+    hide<kRows>(scores, first_query, first_key, -kInfinity);
+  }
+
+  // The same where the mask is additive; one of 16-bit elements is taken from where it was staged.
+  template <Along kRows, int kBlocks, typename Staged>
+  __device__ void apply_additive(Accumulator (&scores)[kBlocks], int first_query, int first_key, Staged staged) const {
+    visit<kRows>(scores, first_query, first_key, [&](int, int, float& x) { x *= scale; });
+    if (mask_type == MaskType::additive_float32) {
       add_mask<kRows, float>(scores, first_query, first_key, in_log2_units);
-    } else if (mask_type != MaskType::none) {
+    } else {
       const bool half = mask_type == MaskType::additive_float16;
-      add_mask<kRows, uint16_t>(scores, first_query, first_key, [half](uint16_t bits) {
+      const auto bias = [half](uint32_t bits) {
         return in_log2_units(half ? Element<__half>::low(bits) : Element<__nv_bfloat16>::low(bits));
-      });
+      };
+      if constexpr (std::is_same_v<Staged, NotStaged>) {
+        add_mask<kRows, uint16_t>(scores, first_query, first_key, bias);
+      } else {
+        add_staged(scores, staged, bias);
+      }
     }
     hide<kRows>(scores, first_query, first_key, -kInfinity);
   }
