@@ -8,7 +8,7 @@ import torch
 
 import cases
 import operators as ops
-from accuracy import Errors, exact_results, poison_memory, run
+from accuracy import MORE_THAN_STANDARD, Errors, exact_results, poison_memory, run, standard_errors
 from cases import BF16, F16, F32, Case
 
 SHORT = Case(batch=4, heads=3, queries=197, dim=64)
@@ -209,6 +209,32 @@ def test_a_key_infinitely_far_away_does_not_count():
         k[:, :, 0, 1] = math.inf
         out, _ = ops.forward(q, k, v, **options)
         close(out, without, TOLERANCE[dtype] / 4, str(case))
+
+
+def more_than_standard(case):
+    """Errors as multiples of those of PyTorch's standard attention on the same inputs."""
+    inputs = cases.inputs(case, "cuda")
+    standard, exact, actual = standard_errors(*inputs), exact_results(*inputs), run(*inputs)
+    names = ("out", "grad_q", "grad_k", "grad_v")
+    return {name: Errors(actual[name], exact[name]).mean / of.mean for name, of in zip(names, standard) if of.mean > 0}
+
+
+def test_no_less_exact_where_torch_computes_in_float32():
+    options = (dict(mask="bool"), dict(mask="own"), dict(causal=2, keys=230), dict(value_dim=64))
+    for dim, dtype, option in itertools.product((3, 7, 12, 20, 100, 250), (BF16, F16), options):
+        case = Case(batch=13, heads=8, queries=197, dim=dim, dtype=dtype, **option)
+        for name, ratio in more_than_standard(case).items():
+            assert ratio <= MORE_THAN_STANDARD, f"{case}: {name} has {ratio:.2f} times the error"
+
+
+def test_a_single_key_has_a_weight_of_one():
+    for dim, dtype in itertools.product((8, 64, 80, 128, 256), (BF16, F16)):
+        case = Case(batch=25, heads=4, queries=197, keys=1, dim=dim, dtype=dtype)
+        q, k, v, _, options = cases.inputs(case, "cuda")
+        out, _ = ops.forward(q, k, v, **options)
+        assert torch.equal(out, v.expand_as(out)), f"{case}: the output is not the value"
+        ratio = more_than_standard(case)["grad_v"]
+        assert ratio <= 1.05, f"{case}: grad_v has {ratio:.2f} times the error"
 
 
 def test_nothing_at_all():

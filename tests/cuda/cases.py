@@ -28,7 +28,7 @@ class Case:
     gain: str = ""  # scalar, head, dim, both
     scale: float = 1.0
     causal: int = 0
-    mask: str = ""  # bool, rows (hides some rows entirely), float32, own (the type of q), heads, keys
+    mask: str = ""  # bool, rows (hides some rows entirely), window, float32, own (the type of q), heads, keys
     lengths: bool = False
     packed: bool = False
     dropout: float = 0.0
@@ -77,6 +77,9 @@ def make_mask(case, generator):
     if case.mask == "own" or case.mask == "broadcast":
         return torch.randn(shape, generator=generator).to(case.dtype)
     seen = torch.rand(shape, generator=generator) < 0.7
+    if case.mask == "window":  # whole tiles are hidden
+        distance = torch.arange(case.queries).view(-1, 1) - torch.arange(keys)
+        seen &= distance.abs() < 40
     if case.mask == "rows":
         seen[..., ::3, :] = False
     return seen
@@ -184,6 +187,21 @@ def one_option_each():
                 yield dataclasses.replace(case, mask="own")
 
 
+def more_masks():
+    """Which the tiled kernels pack or stage in ways of their own."""
+    # Masks whose rows are whole words of 16 bytes; the others mostly are not.
+    masks = ("bool", "rows", "window", "float32", "own", "heads", "keys")
+    for mask, dim, dtype in itertools.product(masks, (16, 32, 64, 128, 256), (BF16, F16, F32)):
+        yield Case(queries=197, keys=320, mask=mask, dim=dim, dtype=dtype)
+    # Head dimensions for which torch computes in float32 where there is a mask, or where they differ.
+    for dim, dtype in itertools.product((2, 3, 5, 12, 20, 60, 100, 250), (BF16, F16)):
+        masked = (dict(mask="bool"), dict(mask="own"), dict(lengths=True), dict(causal=2, keys=230), dict(value_dim=64))
+        for option in masked:
+            yield Case(queries=197, heads=4, dim=dim, dtype=dtype, **option)
+    for dim in (3, 20, 100):
+        yield Case(queries=2000, dim=dim, packed=True, batch=1)
+
+
 def many_options(count, largest):
     """Random legal combinations, the same ones in every run. Not with so few visible keys that gradients nearly vanish."""
     choose = random.Random(7)
@@ -223,7 +241,7 @@ def with_enough_rows(case):
 
 
 def every_case():
-    for case in itertools.chain(plain_shapes(), one_option_each(), many_options(200, 700)):
+    for case in itertools.chain(plain_shapes(), one_option_each(), more_masks(), many_options(200, 700)):
         yield with_enough_rows(case)
 
 
@@ -237,4 +255,6 @@ def few_cases():
         yield Case(batch=1, heads=1, queries=256, dim=16, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=64, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=128, dtype=dtype)
+    for mask, dim in itertools.product(("window", "own"), (20, 64)):
+        yield Case(batch=1, heads=2, queries=130, keys=160, dim=dim, mask=mask)
     yield from many_options(30, 150)

@@ -52,12 +52,12 @@ int owned_rows(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
 }
 
-template <typename T, int kWidth, Owns kOwns, bool kAdditive>
-__global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
-                                  GradientShape<T, kWidth, kOwns>::kBlocksPerProcessor)
+template <typename T, int kWidth, Owns kOwns, bool kExtras>
+__global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns, kExtras>::kThreads,
+                                  GradientShape<T, kWidth, kOwns, kExtras>::kBlocksPerProcessor)
     gradient_kernel(const __grid_constant__ GradientParameters p) {
   extern __shared__ __align__(128) uint8_t memory[];
-  using Block = GradientBlock<T, kWidth, kOwns, kAdditive>;
+  using Block = GradientBlock<T, kWidth, kOwns, kExtras>;
   constexpr int kOwned = Block::Shape::kOwned;
   auto& shared = *reinterpret_cast<typename Block::Memory*>(memory);
   const AttentionProblem& problem = p.problem;
@@ -80,15 +80,15 @@ __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns>::kThreads,
   }
 }
 
-template <typename T, int kWidth, Owns kOwns, bool kAdditive = false>
+template <typename T, int kWidth, Owns kOwns, bool kExtras>
 cudaError_t launch_gradients(const GradientParameters& parameters, cudaStream_t stream) {
-  using Shape = GradientShape<T, kWidth, kOwns, kAdditive>;
+  using Shape = GradientShape<T, kWidth, kOwns, kExtras>;
   static_assert(sizeof(GradientMemory<Shape>) <=
                 (kOwns == Owns::more_keys_for_all ? kMoreSharedMemory : kSharedMemory));
   const AttentionProblem& p = parameters.problem;
   const int64_t blocks = kOwns == Owns::queries ? block_count(p, p.queries, p.heads, Shape::kOwned)
                                                 : block_count(p, p.keys, p.kv_heads, Shape::kOwned);
-  return launch_kernel(gradient_kernel<T, kWidth, kOwns, kAdditive>, blocks, Shape::kThreads,
+  return launch_kernel(gradient_kernel<T, kWidth, kOwns, kExtras>, blocks, Shape::kThreads,
                        sizeof(GradientMemory<Shape>), stream, parameters);
 }
 
@@ -101,30 +101,30 @@ bool more_keys_are_faster(const AttentionProblem& p, const DeviceInfo& device) {
 }
 
 // The sums of both dK and dV of a wide head have no room in the registers of one warp.
-template <typename T, int kWidth, bool kAdditive>
+template <typename T, int kWidth, bool kExtras>
 cudaError_t launch_each_gradient(const GradientParameters& p, cudaStream_t stream) {
-  const auto error = launch_gradients<T, kWidth, Owns::queries, kAdditive>(p, stream);
+  const auto error = launch_gradients<T, kWidth, Owns::queries, kExtras>(p, stream);
   if (error != cudaSuccess) return error;
   if constexpr (kWidth <= 128) {
-    return launch_gradients<T, kWidth, Owns::keys_and_values, kAdditive>(p, stream);
+    return launch_gradients<T, kWidth, Owns::keys_and_values, kExtras>(p, stream);
   } else {
-    const auto key_error = launch_gradients<T, kWidth, Owns::keys, kAdditive>(p, stream);
-    return key_error != cudaSuccess ? key_error : launch_gradients<T, kWidth, Owns::values, kAdditive>(p, stream);
+    const auto key_error = launch_gradients<T, kWidth, Owns::keys, kExtras>(p, stream);
+    return key_error != cudaSuccess ? key_error : launch_gradients<T, kWidth, Owns::values, kExtras>(p, stream);
   }
 }
 
-template <typename T, int kWidth>
+template <typename T, int kWidth, bool kExtras>
 cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& launch) {
   const cudaStream_t stream = launch.stream;
   if constexpr (sizeof(T) == 2 && kWidth <= 128) {
     if (p.query_sums != nullptr) {
       const auto launch_keys = [&] {
-        if constexpr (kWidth == 128) {
+        if constexpr (kWidth == 128 && !kExtras) {
           if (more_keys_are_faster<T, kWidth>(p.problem, launch.device)) {
-            return launch_gradients<T, kWidth, Owns::more_keys_for_all>(p, stream);
+            return launch_gradients<T, kWidth, Owns::more_keys_for_all, kExtras>(p, stream);
           }
         }
-        return launch_gradients<T, kWidth, Owns::keys_for_all>(p, stream);
+        return launch_gradients<T, kWidth, Owns::keys_for_all, kExtras>(p, stream);
       };
       if (const auto error = launch_keys(); error != cudaSuccess) return error;
       const FinishParameters finish{p.problem, p.query_sums, p.to_fixed, p.grad_q, p.query_chain};
@@ -133,8 +133,7 @@ cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& laun
                            stream, finish);
     }
   }
-  return is_additive(p.problem.mask.type) ? launch_each_gradient<T, kWidth, true>(p, stream)
-                                          : launch_each_gradient<T, kWidth, false>(p, stream);
+  return launch_each_gradient<T, kWidth, kExtras>(p, stream);
 }
 
 // PyTorch has no fused kernel for rows of 16-bit elements that are no multiple of 16 bytes and need a mask, or differ
@@ -260,7 +259,10 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
   error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
-  error = with_shape(p, [&]<typename T, int kWidth>() { return launch_all_gradients<T, kWidth>(parameters, launch); });
+  error = with_shape(p, [&]<typename T, int kWidth>() {
+    return has_extras(p) ? launch_all_gradients<T, kWidth, true>(parameters, launch)
+                         : launch_all_gradients<T, kWidth, false>(parameters, launch);
+  });
   if (error != cudaSuccess || gain_partials == nullptr) return error;
   const bool packed = p.cu_seqlens_q != nullptr;
   const GainParameters gain{gain_partials,

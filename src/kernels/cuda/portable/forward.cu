@@ -29,7 +29,7 @@ struct ForwardParameters {
   MaskBits mask_bits;
 };
 
-template <typename T, int kWidth, bool kAdditive>
+template <typename T, int kWidth, bool kExtras>
 struct ForwardShape {
   static constexpr bool kNarrow = sizeof(T) == 2;
   static constexpr int kWarps = 4;
@@ -41,7 +41,7 @@ struct ForwardShape {
   static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= 64 ? 3 : 2;
   using QueryTile = RowTile<T, kWidth, kQueries>;
   using KeyTile = RowTile<T, kWidth, kKeys>;
-  static constexpr bool kStagesMask = kNarrow && kAdditive;
+  static constexpr bool kStagesMask = kNarrow && kExtras;
   using MaskTile = portable::MaskTile<kQueries, kKeys>;
 };
 
@@ -114,10 +114,9 @@ struct RunningRows {
   }
 };
 
-// Additive masks are compiled apart: what they take would leave registers to nobody else.
-template <typename T, int kWidth, bool kAdditive>
+template <typename T, int kWidth, bool kExtras>
 struct ForwardBlock {
-  using Shape = ForwardShape<T, kWidth, kAdditive>;
+  using Shape = ForwardShape<T, kWidth, kExtras>;
   using Memory = ForwardMemory<Shape>;
   using QueryTile = typename Shape::QueryTile;
   using KeyTile = typename Shape::KeyTile;
@@ -157,15 +156,17 @@ struct ForwardBlock {
   __device__ KeyTile value_tile() const { return {shared_address(memory.values)}; }
   __device__ auto mask_tile() const { return typename Shape::MaskTile{shared_address(memory.mask)}; }
   __device__ void apply_rules(Accumulator (&scores)[kKeys / 8], int row, int first_key) const {
-    if constexpr (Shape::kStagesMask) {
+    if (!kExtras || !is_additive(rules.mask_type)) {
+      rules.template apply<Along::queries>(scores, row, first_key);
+    } else if constexpr (Shape::kStagesMask) {
       rules.template apply_additive<Along::queries>(
           scores, row, first_key, [&](int step) { return Engine<T>::load_left(mask_tile(), row - first_query, step); });
-    } else if constexpr (kAdditive) {
+    } else if constexpr (kExtras) {
       rules.template apply_additive<Along::queries>(scores, row, first_key, NotStaged());
-    } else {
-      rules.template apply<Along::queries>(scores, row, first_key);
     }
   }
+
+  __device__ bool drops() const { return kExtras && p.problem.dropout_p > 0; }
 
   __device__ void stage_queries() {
     const Rows<T> queries(p.q, sequence.batch, head, sequence.first_query);
@@ -175,7 +176,7 @@ struct ForwardBlock {
           p.query_factors + dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
       stage<Shape::kThreads>(memory.query_factors, factors, first_query, rules.queries);
     }
-    if (p.problem.dropout_p == 0) return;
+    if (!drops()) return;
     for (int row = threadIdx.x; row < Shape::kQueries; row += Shape::kThreads) {
       const DropoutRow draw(p.problem.dropout_seed, sequence.index, head, first_query + row);
       memory.dropout[row] = {draw.first_key, draw.second_key};
@@ -205,9 +206,8 @@ struct ForwardBlock {
   // Dropped weights become zero; those of a value with something not finite become NaN unless they are zero.
   __device__ void alter_weights(Accumulator (&weights)[kKeys / 8], int row, int first_key) {
     const DropoutFactors factors(p.problem.dropout_p);
-    const bool drop = p.problem.dropout_p > 0;
     visit<Along::queries>(weights, row, first_key, [&](int query, int key, float& x) {
-      if (drop) {
+      if (drops()) {
         const uint2 draw = memory.dropout[query - first_query];
         if (!factors.keeps(draw.x, draw.y, key)) x = 0;
       }
@@ -237,7 +237,7 @@ struct ForwardBlock {
       for (int step = 0; step < weights[r].kSteps; ++step) {
         Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
       }
-      if (guarded || p.problem.dropout_p > 0) {
+      if (guarded || drops()) {
         alter_weights(scores[r], first_row + r * 16, first_key);
         weights[r] = Weights<T, kKeys>(scores[r]);
       }
@@ -289,7 +289,8 @@ struct ForwardBlock {
       __syncthreads();
       stage_values(first_key);
       Accumulator scores[kRowTiles][kKeys / 8] = {};
-      const bool sees = first_key < warp_keys;
+      const bool sees =
+          first_key < warp_keys && rules.template leaves_any<Along::queries, kRowTiles, kKeys>(first_row, first_key);
       if (sees) multiply_rows<QueryTile>(scores, left, key_tile());
       wait_copies();
       __syncthreads();
@@ -310,7 +311,7 @@ struct ForwardBlock {
 
   // Puts what is to be taken from the logits of each row into `running`. Not where a row's bound is too large.
   __device__ bool take_bounds() {
-    if (p.key_factors == nullptr || rules.mask_type != MaskType::none || p.problem.dropout_p > 0 || rules.scale <= 0) {
+    if (p.key_factors == nullptr || rules.mask_type != MaskType::none || rules.scale <= 0) {
       return false;
     }
     if (rules.keys == 1) return false;  // the weight of a single key is exactly one from its maximum
@@ -385,7 +386,7 @@ struct ForwardBlock {
     stage_first_keys();
     bool staged = true;
     const auto meet_bounded = [&] {
-      if constexpr (kRowTiles == 2 && !kAdditive) {  // a lane for each row of the warp
+      if constexpr (kRowTiles == 2 && !kExtras) {  // a lane for each row of the warp
         if (!take_bounds()) return false;
         meet_keys<true>();
         staged = false;
@@ -407,12 +408,12 @@ struct ForwardBlock {
   }
 };
 
-template <typename T, int kWidth, bool kAdditive>
-__global__ void __launch_bounds__(ForwardShape<T, kWidth, kAdditive>::kThreads,
-                                  ForwardShape<T, kWidth, kAdditive>::kBlocksPerProcessor)
+template <typename T, int kWidth, bool kExtras>
+__global__ void __launch_bounds__(ForwardShape<T, kWidth, kExtras>::kThreads,
+                                  ForwardShape<T, kWidth, kExtras>::kBlocksPerProcessor)
     forward_kernel(const __grid_constant__ ForwardParameters p) {
   extern __shared__ __align__(16) uint8_t memory[];
-  using Block = ForwardBlock<T, kWidth, kAdditive>;
+  using Block = ForwardBlock<T, kWidth, kExtras>;
   constexpr int kQueries = Block::Shape::kQueries;
   const unsigned block = block_in_order(p.problem, p.problem.cu_seqlens_q, p.problem.queries, kQueries, Longest::last,
                                         blockIdx.x, gridDim.x);
@@ -421,12 +422,12 @@ __global__ void __launch_bounds__(ForwardShape<T, kWidth, kAdditive>::kThreads,
   if (work.first_query < work.rules.queries) work.run();
 }
 
-template <typename T, int kWidth, bool kAdditive>
+template <typename T, int kWidth, bool kExtras>
 cudaError_t launch_forward(const ForwardParameters& parameters, cudaStream_t stream) {
-  using Shape = ForwardShape<T, kWidth, kAdditive>;
+  using Shape = ForwardShape<T, kWidth, kExtras>;
   static_assert(sizeof(ForwardMemory<Shape>) <= kSharedMemory);
   const AttentionProblem& p = parameters.problem;
-  return launch_kernel(forward_kernel<T, kWidth, kAdditive>, block_count(p, p.queries, p.heads, Shape::kQueries),
+  return launch_kernel(forward_kernel<T, kWidth, kExtras>, block_count(p, p.queries, p.heads, Shape::kQueries),
                        Shape::kThreads, sizeof(ForwardMemory<Shape>), stream, parameters);
 }
 
@@ -454,8 +455,8 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
     return error;
   }
   return with_shape(p, [&]<typename T, int kWidth>() {
-    return is_additive(p.mask.type) ? launch_forward<T, kWidth, true>(parameters, launch.stream)
-                                    : launch_forward<T, kWidth, false>(parameters, launch.stream);
+    return has_extras(p) ? launch_forward<T, kWidth, true>(parameters, launch.stream)
+                         : launch_forward<T, kWidth, false>(parameters, launch.stream);
   });
 }
 

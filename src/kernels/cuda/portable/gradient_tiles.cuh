@@ -34,7 +34,7 @@ struct GradientParameters {
   PackedMask mask_bits;
 };
 
-template <typename T, int kWidth, Owns kOwns, bool kAdditive = false>
+template <typename T, int kWidth, Owns kOwns, bool kExtras = false>
 struct GradientShape {
   static constexpr bool kKeySide = kOwns != Owns::queries;
   static constexpr bool kAddsQueries = kOwns >= Owns::keys_for_all;
@@ -55,12 +55,13 @@ struct GradientShape {
   static constexpr int kPartRows = kStreamed / kRowTiles;
   static constexpr int kParts = kRowTiles / kPair;  // that a warp takes of a tile of streamed rows, one by one
   static constexpr bool kHeld = sizeof(T) == 2 && kWidth * kRowTiles <= 64 && kKeySide;
-  static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= 64 && !kKeySide));
+  static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= (kExtras ? 32 : 64) && !kKeySide));
   static constexpr int kBlocksPerProcessor = kSmall ? 3 : kWarps > 4 ? 1 : 2;
   using OwnedTile = RowTile<T, kWidth, kOwned, kPaired>;
   using StreamedTile = RowTile<T, kWidth, kStreamed, kPaired>;
   using StreamedPart = RowTile<T, kWidth, kPartRows, kPaired>;
-  static constexpr bool kStagesMask = sizeof(T) == 2 && kAdditive;
+  static constexpr bool kStagesMask = sizeof(T) == 2 && kExtras && !kAddsQueries;
+  static constexpr bool kDraws = kExtras;  // dropout
   using MaskTile = portable::MaskTile<kKeySide ? kStreamed : kOwned, kKeySide ? kOwned : kStreamed>;
   using ScoreTile = RowTile<T, kStreamed, kOwned, kPaired>;  // [keys][queries]
 };
@@ -83,7 +84,7 @@ struct GradientTiles {
   alignas(Shape::OwnedTile::kAlignment) uint8_t owned[2][Shape::OwnedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
-  QuerySide<kQueries, !Shape::kPaired> queries[kKeySide ? Shape::kStages : 1];
+  QuerySide<kQueries, Shape::kDraws && !Shape::kPaired> queries[kKeySide ? Shape::kStages : 1];
   float owned_factors[Shape::kOwned];
   alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];

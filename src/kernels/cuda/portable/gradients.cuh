@@ -5,25 +5,24 @@
 // dO) meet the streamed rows q and dO (k and v): one pair of products gives the logits, the other the gradients of the
 // weights, and both feed sums over the streamed rows. Where dQ is bounded, blocks that own keys add to it as well.
 
-#include <math_constants.h>
-
-#include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/pair_sums.cuh"
 #include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/query_sums.cuh"
+#include "kernels/cuda/portable/score_gradients.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
 #include "kernels/cuda/portable/store_gradients.cuh"
 
 namespace quest::kernels::cuda::portable {
 
-template <typename T, int kWidth, Owns kOwns, bool kAdditive>
+template <typename T, int kWidth, Owns kOwns, bool kExtras>
 struct GradientBlock {
   using Stored = T;
-  using Shape = GradientShape<T, kWidth, kOwns, kAdditive>;
+  using Shape = GradientShape<T, kWidth, kOwns, kExtras>;
   using Memory = GradientMemory<Shape>;
   using OwnedTile = typename Shape::OwnedTile;
   using StreamedTile = typename Shape::StreamedTile;
+  static constexpr bool kHasExtras = kExtras;
   static constexpr bool kKeySide = Shape::kKeySide;
   static constexpr bool kFirst = kOwns != Owns::values;  // sums dQ or dK
   static constexpr bool kAddsQueries = Shape::kAddsQueries;
@@ -96,7 +95,7 @@ struct GradientBlock {
       const bool exists = first_query + i < rules.queries;
       copy_pair(shared_address(side.terms + i), p.query_terms + (exists ? at + i : 0), exists);
       if (kAddsQueries) copy_word(shared_address(side.to_fixed + i), p.to_fixed + (exists ? at + i : 0), exists);
-      if (!kPaired) draw_dropout(step, query_head, first_query, i);
+      if constexpr (kExtras && !kPaired) draw_dropout(step, query_head, first_query, i);
     });
   }
 
@@ -161,7 +160,7 @@ struct GradientBlock {
     rows.aligned |= kPlain;
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
     if constexpr (kPaired) {
-      if constexpr (!kPlain) {
+      if constexpr (kExtras) {
         each_of<Shape::kThreads, Memory::kQueries>([&](int i) { draw_dropout(step.index, step.head, step.row, i); });
       }
       memory.barriers.arrive_when_landed();
@@ -191,13 +190,13 @@ struct GradientBlock {
     return Engine<T>::load_left(mask_tile(), 16 * warp_id(), step);
   }
   __device__ void apply_rules(Accumulator (&scores)[kBlocks], int first_of_queries, int first_of_keys) const {
-    if constexpr (Shape::kStagesMask) {
+    if (!kExtras || !is_additive(rules.mask_type)) {
+      rules.template apply<kRows>(scores, first_of_queries, first_of_keys);
+    } else if constexpr (Shape::kStagesMask) {
       rules.template apply_additive<kRows>(scores, first_of_queries, first_of_keys,
                                            [&](int step) { return staged_mask(step); });
-    } else if constexpr (kAdditive) {
+    } else if constexpr (kExtras && !kAddsQueries) {
       rules.template apply_additive<kRows>(scores, first_of_queries, first_of_keys, NotStaged());
-    } else {
-      rules.template apply<kRows>(scores, first_of_queries, first_of_keys);
     }
   }
 
@@ -218,95 +217,9 @@ struct GradientBlock {
   }
 
   __device__ auto& query_side(int step) const { return memory.queries[kKeySide ? step % Shape::kStages : 0]; }
-  // Of the queries of query_side: those of row tile r, or of part `part` of the streamed ones.
-  __device__ int first_query(int r, int part) const {
-    return kKeySide ? part * kPartRows : first_row - first_owned + r * 16;
-  }
-  __device__ QueryTerms terms_at(int r, int step, int part, int block, int i) const {
-    const int query = kKeySide ? block * 8 + lane_column() + i % 2 : lane_row() + i / 2 * 8;
-    return query_side(step).terms[first_query(r, part) + query];
-  }
-
-  // A large bias may round an exponent above 0, where a weight cannot be.
-  __device__ static float no_more_than_zero(float exponent) { return exponent > 0 ? 0.0f : exponent; }
-
-  // Turns logits into weights.
-  __device__ void weigh(Accumulator& weights, int r, int step, int part, int block) const {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float factor = owned_factor(r, i / 2);
-      float& x = weights.x[i];
-      const float exponent = fmaf(x, rules.unit() * factor, -terms_at(r, step, part, block, i).lse);
-      x = exp2_fast(kAdditive ? no_more_than_zero(exponent) : exponent);
-      if (kAddsQueries) x *= factor;
-    }
-  }
-
-  // Turns the gradients of weights into those of logits.
-  __device__ void differentiate(const Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks], int r, int step,
-                                int part) const {
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float& x = grads[block].x[i];
-        x = weights[block].x[i] * (x - terms_at(r, step, part, block, i).delta);
-      }
-    }
-  }
-
-  __device__ bool needs_care() const { return guarded || p.problem.dropout_p > 0; }
-
-  // Whether the gradient of a logit of this streamed row would be multiplied by something that was cleared.
-  __device__ bool is_nonfinite(int streamed) const {
-    return memory.nonfinite[0][streamed] || (kAddsQueries && memory.nonfinite[1][streamed]);
-  }
-
-  // Both with dropout, and with a weight and a gradient of exactly zero for what is hidden.
-  __device__ void differentiate_with_care(Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks], int r,
-                                          int step, int part, int first_key) {
-    const auto& side = query_side(step);
-    const float factor[2] = {owned_factor(r, 0), owned_factor(r, 1)};
-    const float unit[2] = {rules.unit() * factor[0], rules.unit() * factor[1]};
-    const bool drop = p.problem.dropout_p > 0;
-    const DropoutFactors factors(p.problem.dropout_p);
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int row = lane_row() + i / 2 * 8;
-        const int column = block * 8 + lane_column() + i % 2;
-        const int query = first_query(r, part) + (kKeySide ? column : row);
-        const QueryTerms terms = side.terms[query];
-        float& weight = weights[block].x[i];
-        float& grad = grads[block].x[i];
-        bool hidden = weight == -kInfinity || terms.lse == kInfinity;
-        // Its score was minus infinity where the sum over the row is finite.
-        if (kAddsQueries && guarded && memory.owned_nonfinite[first_row - first_owned + r * 16 + row]) {
-          hidden |= !isnan(terms.lse);
-        }
-        const float exponent = fmaf(weight, unit[i / 2], -terms.lse);
-        weight = hidden ? 0.0f : exp2_fast(no_more_than_zero(exponent));
-        bool kept = true;
-        if (drop) {
-          const uint2 draw = dropout(step)[query];
-          kept = factors.keeps(draw.x, draw.y, first_key + (kKeySide ? row : column));
-          grad = kept ? grad * factors.kept : 0.0f;
-        }
-        if (kFirst) {
-          grad = weight == 0 ? 0.0f : weight * (grad - terms.delta);
-          if (guarded && grad != 0 && is_nonfinite(part * kPartRows + column)) grad = CUDART_NAN_F;
-        }
-        if (kSecond) {
-          if (!kept) weight = 0;
-          if (guarded && weight != 0 && memory.nonfinite[1][part * kPartRows + column]) weight = CUDART_NAN_F;
-        }
-        if (kAddsQueries) {
-          weight *= factor[i / 2];
-          grad *= factor[i / 2];
-        }
-      }
-    }
+  // Of the queries of query_side: those of the row tile, or of the part of the streamed ones.
+  __device__ int first_query(ScorePlace at) const {
+    return kKeySide ? at.part * kPartRows : first_row - first_owned + at.row_tile * 16;
   }
 
   // Whether any owned row of this warp sees any row of the tile at `row`.
@@ -339,10 +252,13 @@ struct GradientBlock {
   __device__ void take(const Steps& s, Step now, Step next) {
     const int index = now.index;
     const int row = now.row;
-    const bool active = meets(row);
+    bool active = meets(row);
     // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
     if (kAddsQueries && !kPlain && guarded) clear_nonfinite_rows(index);
-    if (active && !kPlain) rules.select_head(p.problem, mask_bits(), sequence, now.head);
+    if (!kAddsQueries && active) {
+      rules.select_head(p.problem, mask_bits(), sequence, now.head);
+      active = rules.template leaves_any<kRows, 1, kStreamed>(kKeySide ? row : first_row, kKeySide ? first_row : row);
+    }
     constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
     static_assert(kParts == 1 || (kAddsQueries && !kRefills));
 #pragma unroll 1
@@ -379,30 +295,39 @@ struct GradientBlock {
             apply_rules(weights[r], first_of_queries, first_key(r));
           }
         }
-        if (!kPlain && needs_care()) {
+        const bool care = !kPlain && guarded;
+        if (care) {
           if constexpr (kAddsQueries) multiply_rows<OwnedTile>(grads, second_left, second_part);
-#pragma unroll
-          for (int r = 0; r < kRowTiles; ++r) {
-            differentiate_with_care(weights[r], grads[r], r, index, part, first_key(r));
-          }
         } else if constexpr (kAddsQueries) {
           constexpr int kSteps = decltype(second_left)::kSteps;
           multiply_rows<OwnedTile>(grads, second_left, second_part, [&](int step) {
 #pragma unroll
             for (int block = step * kBlocks / kSteps; block < (step + 1) * kBlocks / kSteps; ++block) {
 #pragma unroll
-              for (int r = 0; r < kRowTiles; ++r) weigh(weights[r][block], r, index, part, block);
+              for (int r = 0; r < kRowTiles; ++r) weigh(*this, weights[r][block], {r, index, part}, block);
             }
           });
-#pragma unroll
-          for (int r = 0; r < kRowTiles; ++r) differentiate(weights[r], grads[r], r, index, part);
         } else {
 #pragma unroll
-          for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-            for (int block = 0; block < kBlocks; ++block) weigh(weights[r][block], r, index, part, block);
-            if (kFirst) differentiate(weights[r], grads[r], r, index, part);
+          for (int i = 0; i < kRowTiles * kBlocks; ++i) {
+            weigh(*this, weights[i / kBlocks][i % kBlocks], {i / kBlocks, index, part}, i % kBlocks);
           }
+        }
+#pragma unroll
+        for (int r = 0; r < kRowTiles; ++r) {
+          const ScorePlace place{r, index, part};
+          const bool drops = kExtras && p.problem.dropout_p > 0;
+          uint32_t kept = 0;
+          if constexpr (kExtras) {
+            if (drops) kept = draw_kept(*this, place, first_key(r));
+          }
+          if (kFirst && drops) drop(grads[r], kept, DropoutFactors(p.problem.dropout_p).kept);
+          if (care) {
+            differentiate_with_care(*this, weights[r], grads[r], place);
+          } else if (kFirst) {
+            differentiate(*this, weights[r], grads[r], place);
+          }
+          if (kSecond && drops) drop(weights[r], kept, 1.0f);
         }
       }
       if constexpr (kPaired) {
@@ -534,10 +459,12 @@ struct GradientBlock {
       spoils |= isnan(reciprocals[row]);
     }
     spoils = __syncthreads_or(spoils);
-    if (!spoils && is_plain()) {
-      meet_all<true>(s);
-      if (!__syncthreads_or(!sums_are_finite())) return;
-      takes_back = true;
+    if constexpr (!kExtras) {
+      if (!spoils && is_plain()) {
+        meet_all<true>(s);
+        if (!__syncthreads_or(!sums_are_finite())) return;
+        takes_back = true;
+      }
     }
     guarded = spoils;
 #pragma unroll 1

@@ -19,8 +19,8 @@ struct MaskMemory<Tile, true> {
   alignas(16) uint8_t mask[Tile::kBytes];
 };
 
-// Starts copying kRows rows and kChunks chunks from (row, chunk) on, by one warp. (first_query, first_key) is the corner
-// of the tile; what lies outside of the mask becomes zero.
+// Starts copying kRows rows and kChunks chunks from (row, chunk) on, by one warp. (first_query, first_key) is the
+// corner of the tile; what lies outside of the mask becomes zero.
 template <int kRows, int kChunks, typename Tile>
 __device__ void copy_mask(Tile tile, int row, int chunk, const ScoreRules& rules, int first_query, int first_key) {
   constexpr int kColumns = kChunks * Tile::kChunkElements;

@@ -3,6 +3,8 @@
 // What every query row contributes to the backward by itself; where dQ is summed in fixed point, also the factor that
 // makes its numbers integers, and zeros to begin the sums with.
 
+#include <math_constants.h>
+
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/portable/query_sums.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"

@@ -15,6 +15,8 @@ namespace quest::kernels::cuda::portable {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr bool is_additive(MaskType type) { return type > MaskType::boolean; }
+// What is compiled apart: it would take registers from everything else.
+constexpr bool has_extras(const AttentionProblem& p) { return is_additive(p.mask.type) || p.dropout_p > 0; }
 constexpr bool is_additive_16bit(MaskType type) { return type > MaskType::additive_float32; }
 
 enum class Along { queries, keys };  // what the rows of a block of scores are
@@ -85,16 +87,32 @@ struct ScoreRules {
     return stride;
   }
 
+  // Of this lane's row in half a tile of 16: bit i is the i-th of kColumns columns.
+  template <Along kRows, int kColumns>
+  __device__ uint64_t bits_of_row(int first_query, int first_key, int half) const {
+    static_assert(kBitsPerWord % kColumns == 0);
+    const int row = (kRows == Along::keys ? first_key : first_query) + lane_row() + half * 8;
+    const int column = kRows == Along::keys ? first_query : first_key;
+    const auto* words = static_cast<const uint64_t*>(mask) + column / kBitsPerWord * mask_word_stride;
+    const uint64_t bits = words[row * opaque_row_stride()] >> column % kBitsPerWord;
+    return kColumns == kBitsPerWord ? bits : bits & ((uint64_t{1} << kColumns) - 1);
+  }
+
+  // Whether a boolean mask leaves anything of kRowTiles · 16 rows and kColumns columns to this warp.
+  template <Along kRows, int kRowTiles, int kColumns>
+  __device__ bool leaves_any(int first_query, int first_key) const {
+    if (mask_type != MaskType::boolean) return true;
+    uint64_t bits = 0;
+#pragma unroll
+    for (int half = 0; half < kRowTiles * 2; ++half) bits |= bits_of_row<kRows, kColumns>(first_query, first_key, half);
+    return __any_sync(0xffffffffu, bits != 0);
+  }
+
   template <Along kRows, int kBlocks>
   __device__ void hide_by_bits(Accumulator (&scores)[kBlocks], int first_query, int first_key) const {
-    static_assert(kBitsPerWord % (kBlocks * 8) == 0);
-    const int row = (kRows == Along::keys ? first_key : first_query) + lane_row();
-    const int column = kRows == Along::keys ? first_query : first_key;
-    const int64_t stride = opaque_row_stride();
-    const auto* words = static_cast<const uint64_t*>(mask) + column / kBitsPerWord * mask_word_stride;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const uint64_t seen = words[(row + half * 8) * stride] >> (column % kBitsPerWord + lane_column());
+      const uint64_t seen = bits_of_row<kRows, kBlocks * 8>(first_query, first_key, half) >> lane_column();
 #pragma unroll
       for (int i = 0; i < kBlocks * 2; ++i) {
         if ((seen >> (i / 2 * 8 + i % 2) & 1) == 0) scores[i / 2].x[half * 2 + i % 2] = -kInfinity;
@@ -102,8 +120,8 @@ struct ScoreRules {
     }
   }
 
-  // Adds bias(element of the mask), in units of log 2; minus infinity hides even NaN. Rows past the end read the last
-  // one: hide() has the last word on them.
+  // Scores in units of log 2, plus bias(element of the mask); minus infinity hides even NaN. Rows past the end read the
+  // last one: hide() has the last word on them.
   template <Along kRows, typename Stored, int kBlocks, typename Bias>
   __device__ void add_mask(Accumulator (&scores)[kBlocks], int first_query, int first_key, Bias bias) const {
     const int64_t stride = opaque_row_stride();
@@ -137,11 +155,18 @@ struct ScoreRules {
       }
     }
   }
-  __device__ static void add_bias(float& x, float bias) { x = bias == -kInfinity ? bias : x + bias; }
+  // The most negative finite number must stay finite.
+  __device__ void add_bias(float& x, float bias) const {
+    float in_log2_units;
+    asm("max.NaN.f32 %0, %1, %2;"
+        : "=f"(in_log2_units)
+        : "f"(bias * kLog2E), "f"(std::numeric_limits<float>::lowest()));
+    x = bias == -kInfinity ? bias : fmaf(x, scale, in_log2_units);
+  }
 
   // staged(step) has the mask for blocks 2 · step and 2 · step + 1 as a left operand has its elements.
   template <int kBlocks, typename Staged, typename Bias>
-  __device__ static void add_staged(Accumulator (&scores)[kBlocks], Staged staged, Bias bias) {
+  __device__ void add_staged(Accumulator (&scores)[kBlocks], Staged staged, Bias bias) const {
 #pragma unroll
     for (int step = 0; step < kBlocks / 2; ++step) {
       const Fragment pairs = staged(step);
@@ -152,12 +177,6 @@ struct ScoreRules {
         add_bias(x[1], bias(pairs.x[i] >> 16));
       }
     }
-  }
-  // The most negative finite number must stay finite.
-  __device__ static float in_log2_units(float bias) {
-    constexpr float kLeast = std::numeric_limits<float>::lowest();
-    const float scaled = bias * kLog2E;
-    return bias == -kInfinity ? bias : scaled < kLeast ? kLeast : scaled;
   }
 
   // Hidden pairs get minus infinity.
@@ -171,13 +190,12 @@ struct ScoreRules {
   // The same where the mask is additive; one of 16-bit elements is taken from where it was staged.
   template <Along kRows, int kBlocks, typename Staged>
   __device__ void apply_additive(Accumulator (&scores)[kBlocks], int first_query, int first_key, Staged staged) const {
-    visit<kRows>(scores, first_query, first_key, [&](int, int, float& x) { x *= scale; });
     if (mask_type == MaskType::additive_float32) {
-      add_mask<kRows, float>(scores, first_query, first_key, in_log2_units);
+      add_mask<kRows, float>(scores, first_query, first_key, [](float x) { return x; });
     } else {
       const bool half = mask_type == MaskType::additive_float16;
       const auto bias = [half](uint32_t bits) {
-        return in_log2_units(half ? Element<__half>::low(bits) : Element<__nv_bfloat16>::low(bits));
+        return half ? Element<__half>::low(bits) : Element<__nv_bfloat16>::low(bits);
       };
       if constexpr (std::is_same_v<Staged, NotStaged>) {
         add_mask<kRows, uint16_t>(scores, first_query, first_key, bias);
