@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/storage.cuh"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/clear_rows.cuh"
-#include "kernels/cuda/portable/gradients.cuh"
+#include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/portable.h"
 
 namespace quest::kernels::cuda::portable {
@@ -50,90 +50,6 @@ int padded_width(const AttentionProblem& p) {
 
 int owned_rows(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
-}
-
-template <typename T, int kWidth, Owns kOwns, bool kExtras>
-__global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns, kExtras>::kThreads,
-                                  GradientShape<T, kWidth, kOwns, kExtras>::kBlocksPerProcessor)
-    gradient_kernel(const __grid_constant__ GradientParameters p) {
-  extern __shared__ __align__(128) uint8_t memory[];
-  using Block = GradientBlock<T, kWidth, kOwns, kExtras>;
-  constexpr int kOwned = Block::Shape::kOwned;
-  auto& shared = *reinterpret_cast<typename Block::Memory*>(memory);
-  const AttentionProblem& problem = p.problem;
-  if constexpr (Block::kKeySide) {
-    const unsigned block =
-        block_in_order(problem, problem.cu_seqlens_k, problem.keys, kOwned, Longest::first, blockIdx.x, gridDim.x);
-    const Place place(problem, problem.cu_seqlens_k, problem.keys, problem.kv_heads, kOwned, block);
-    Block work(p, shared, place, block);
-    if (work.first_owned < work.sequence.keys_stored) work.run();
-  } else {
-    const unsigned block =
-        block_in_order(problem, problem.cu_seqlens_q, problem.queries, kOwned, Longest::last, blockIdx.x, gridDim.x);
-    const Place place(problem, problem.cu_seqlens_q, problem.queries, problem.heads, kOwned, block);
-    Block work(p, shared, place, block);
-    if (work.first_owned < work.rules.queries) {
-      work.run();
-    } else if (p.query_chain.gain_partials != nullptr) {
-      clear_gain_partial(p.query_chain, block);
-    }
-  }
-}
-
-template <typename T, int kWidth, Owns kOwns, bool kExtras>
-cudaError_t launch_gradients(const GradientParameters& parameters, cudaStream_t stream) {
-  using Shape = GradientShape<T, kWidth, kOwns, kExtras>;
-  static_assert(sizeof(GradientMemory<Shape>) <=
-                (kOwns == Owns::more_keys_for_all ? kMoreSharedMemory : kSharedMemory));
-  const AttentionProblem& p = parameters.problem;
-  const int64_t blocks = kOwns == Owns::queries ? block_count(p, p.queries, p.heads, Shape::kOwned)
-                                                : block_count(p, p.keys, p.kv_heads, Shape::kOwned);
-  return launch_kernel(gradient_kernel<T, kWidth, kOwns, kExtras>, blocks, Shape::kThreads,
-                       sizeof(GradientMemory<Shape>), stream, parameters);
-}
-
-// By about a tenth, unless their last block is emptier by more than that.
-template <typename T, int kWidth>
-bool more_keys_are_faster(const AttentionProblem& p, const DeviceInfo& device) {
-  const std::int64_t few = round_up(p.keys, GradientShape<T, kWidth, Owns::keys_for_all>::kOwned);
-  const std::int64_t more = round_up(p.keys, GradientShape<T, kWidth, Owns::more_keys_for_all>::kOwned);
-  return device.block_shared_memory >= kMoreSharedMemory && 10 * more <= 11 * few;
-}
-
-// The sums of both dK and dV of a wide head have no room in the registers of one warp.
-template <typename T, int kWidth, bool kExtras>
-cudaError_t launch_each_gradient(const GradientParameters& p, cudaStream_t stream) {
-  const auto error = launch_gradients<T, kWidth, Owns::queries, kExtras>(p, stream);
-  if (error != cudaSuccess) return error;
-  if constexpr (kWidth <= 128) {
-    return launch_gradients<T, kWidth, Owns::keys_and_values, kExtras>(p, stream);
-  } else {
-    const auto key_error = launch_gradients<T, kWidth, Owns::keys, kExtras>(p, stream);
-    return key_error != cudaSuccess ? key_error : launch_gradients<T, kWidth, Owns::values, kExtras>(p, stream);
-  }
-}
-
-template <typename T, int kWidth, bool kExtras>
-cudaError_t launch_all_gradients(const GradientParameters& p, const Launch& launch) {
-  const cudaStream_t stream = launch.stream;
-  if constexpr (sizeof(T) == 2 && kWidth <= 128) {
-    if (p.query_sums != nullptr) {
-      const auto launch_keys = [&] {
-        if constexpr (kWidth == 128 && !kExtras) {
-          if (more_keys_are_faster<T, kWidth>(p.problem, launch.device)) {
-            return launch_gradients<T, kWidth, Owns::more_keys_for_all, kExtras>(p, stream);
-          }
-        }
-        return launch_gradients<T, kWidth, Owns::keys_for_all, kExtras>(p, stream);
-      };
-      if (const auto error = launch_keys(); error != cudaSuccess) return error;
-      const FinishParameters finish{p.problem, p.query_sums, p.to_fixed, p.grad_q, p.query_chain};
-      return launch_kernel(finish_kernel<T, kWidth>,
-                           block_count(p.problem, p.problem.queries, p.problem.heads, kSumRows), kFinishThreads, 0,
-                           stream, finish);
-    }
-  }
-  return launch_each_gradient<T, kWidth, kExtras>(p, stream);
 }
 
 // PyTorch has no fused kernel for rows of 16-bit elements that are no multiple of 16 bytes and need a mask, or differ
@@ -212,6 +128,19 @@ cudaError_t clear_rows_of_no_sequence(const GradientParameters& g, cudaStream_t 
   return cudaSuccess;
 }
 
+// From the fixed-point sums of dQ to grad_q.
+cudaError_t finish_sums(const GradientParameters& g, cudaStream_t stream) {
+  const AttentionProblem& p = g.problem;
+  const FinishParameters finish{p, g.query_sums, g.to_fixed, g.grad_q, g.query_chain};
+  return with_shape(p, [&]<typename T, int kWidth>() {
+    if constexpr (sizeof(T) == 2 && kWidth <= 128) {
+      return launch_kernel(finish_kernel<T, kWidth>, block_count(p, p.queries, p.heads, kSumRows), kFinishThreads, 0,
+                           stream, finish);
+    }
+    return cudaErrorInvalidValue;  // never summed
+  });
+}
+
 }  // namespace
 
 std::int64_t backward_workspace(const AttentionProblem& p, bool gain_gradient) {
@@ -259,10 +188,8 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
   error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
-  error = with_shape(p, [&]<typename T, int kWidth>() {
-    return has_extras(p) ? launch_all_gradients<T, kWidth, true>(parameters, launch)
-                         : launch_all_gradients<T, kWidth, false>(parameters, launch);
-  });
+  error = has_extras(p) ? launch_gradients<true>(parameters, launch) : launch_gradients<false>(parameters, launch);
+  if (error == cudaSuccess && parameters.query_sums != nullptr) error = finish_sums(parameters, launch.stream);
   if (error != cudaSuccess || gain_partials == nullptr) return error;
   const bool packed = p.cu_seqlens_q != nullptr;
   const GainParameters gain{gain_partials,

@@ -34,6 +34,12 @@ struct GradientParameters {
   PackedMask mask_bits;
 };
 
+// Sums them, dQ into query_sums where there are any. kExtras: the problem has_extras().
+template <bool kExtras>
+cudaError_t launch_gradients(const GradientParameters& parameters, const Launch& launch);
+extern template cudaError_t launch_gradients<false>(const GradientParameters& parameters, const Launch& launch);
+extern template cudaError_t launch_gradients<true>(const GradientParameters& parameters, const Launch& launch);
+
 template <typename T, int kWidth, Owns kOwns, bool kExtras = false>
 struct GradientShape {
   static constexpr bool kKeySide = kOwns != Owns::queries;
