@@ -93,6 +93,7 @@ TEST(CudaChoice, EveryOptionLeadsToTheTiledKernelAndIsNamed) {
                p.causal = Causal::lower_right;
              }},
       Change{"nothing", [](AttentionProblem& p) { p.queries = p.keys = 0; }},
+      Change{"single key", [](AttentionProblem& p) { p.keys = 1; }},
       Change{"16 bytes", [](AttentionProblem& p) { p.v.row_stride = 65; }},
       Change{"key heads",
              [](AttentionProblem& p) {

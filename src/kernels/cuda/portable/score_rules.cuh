@@ -155,6 +155,7 @@ struct ScoreRules {
       }
     }
   }
+
   // The most negative finite number must stay finite.
   __device__ void add_bias(float& x, float bias) const {
     float in_log2_units;
