@@ -1,7 +1,7 @@
 """The CUDA operators against float64 and against the CPU's operators.
 
 Usage: test_cuda.py libquest_ops.so libquest_ops_cuda.so [--small] [--verbose] [NAME...]
-  --small     few small cases, for compute-sanitizer; new tensors are filled with NaN
+  --small     few small cases with wide limits, for compute-sanitizer; new tensors are filled with NaN
   --verbose   name every case before it runs
   NAME        only these tests: accuracy, or a part of a name in behaviour.py
 """
