@@ -146,6 +146,15 @@ def test_hidden_rows_are_zero():
         assert all(actual[name].count_nonzero() == 0 for name in ("out", "grad_q", "grad_k", "grad_v"))
 
 
+def test_the_most_negative_bias_does_not_hide():
+    for dtype in (BF16, F32):
+        q, k, v, _, options = cases.inputs(Case(queries=70, keys=96, mask="own", dtype=dtype), "cuda")
+        options["mask"][:, :, ::3] = torch.finfo(dtype).min
+        out, _ = ops.forward(q, k, v, **options)
+        mean = v.double().mean(2, keepdim=True).expand_as(out)
+        close(out[:, :, ::3], mean[:, :, ::3], TOLERANCE[dtype], f"{dtype}: out where every key has it")
+
+
 def poisoned(case, hide):
     """NaN in the keys and values that no query sees: nothing changes, and their gradients are zero."""
     q, k, v, grad_out, options = cases.inputs(case, "cuda")
@@ -165,11 +174,12 @@ def test_poison_in_hidden_keys_does_not_leak():
         options["key_lengths"] = torch.arange(1, q.shape[0] + 1, device="cuda") * (k.shape[2] // (q.shape[0] + 1))
         return torch.arange(k.shape[2], device="cuda") >= options["key_lengths"].view(-1, 1)
 
-    def by_mask(additive):
+    def by_mask(kind):
         def hide(q, k, options):
             seen = torch.rand(q.shape[0], k.shape[2], device="cuda") < 0.8
             mask = seen[:, None, None, :]
-            options["mask"] = torch.where(mask, 0.5, -math.inf) if additive else mask
+            added = torch.where(mask, 0.5, -math.inf)
+            options["mask"] = {"bool": mask, "float32": added, "own": added.to(q.dtype)}[kind]
             return ~seen
 
         return hide
@@ -181,7 +191,7 @@ def test_poison_in_hidden_keys_does_not_leak():
     for dtype in (BF16, F16, F32):
         for dim, keys, gain in ((64, 190, ""), (128, 700, ""), (16, 250, ""), (8, 190, "both")):
             case = Case(queries=130, keys=keys, dim=dim, gain=gain, dtype=dtype)
-            for hide in (by_length, by_mask(False), by_mask(True), by_order):
+            for hide in (by_length, by_mask("bool"), by_mask("float32"), by_mask("own"), by_order):
                 poisoned(case, hide)
 
 
