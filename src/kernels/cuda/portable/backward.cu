@@ -52,9 +52,10 @@ int owned_rows(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
 }
 
-// PyTorch has no fused kernel for rows of 16-bit elements that are no multiple of 16 bytes and need a mask, or differ
-// in dimension: it computes in float32 and rounds results only.
-bool torch_computes_in_float32(const AttentionProblem& p) {
+// Gradients of scores are rounded to two terms where the standard is an attention that rounds its results only: PyTorch
+// has no fused kernel for 16-bit rows that are no multiple of 16 bytes and need a mask, or differ in dimension, and
+// computes in float32.
+bool takes_two_terms(const AttentionProblem& p) {
   const bool masked = p.mask.type != MaskType::none || p.key_lengths != nullptr || p.cu_seqlens_q != nullptr ||
                       p.causal == Causal::lower_right;
   return (p.dim % 8 != 0 || p.value_dim % 8 != 0) && (masked || p.dim != p.value_dim);
@@ -64,17 +65,17 @@ bool torch_computes_in_float32(const AttentionProblem& p) {
 // from a single key that its weight is exactly one.
 bool sums_queries(const AttentionProblem& original) {
   return original.type != StorageType::float32 && original.normalize_k && original.mask.type == MaskType::none &&
-         original.keys > 1 && padded_width(original) <= 128 && !torch_computes_in_float32(original);
+         original.keys > 1 && padded_width(original) <= 128 && !takes_two_terms(original);
 }
 
 // Pieces of the workspace, in floats.
 struct Workspace {
   int64_t sums = 0;
+  int64_t mask;
   int64_t terms;
   int64_t to_fixed;
   int64_t value_lengths;
   int64_t largest_values;
-  int64_t mask;
   int64_t gain_partials;
   int64_t end;
 
@@ -82,13 +83,13 @@ struct Workspace {
     const AttentionProblem& p = original;
     const bool fixed = sums_queries(p);
     const int64_t query_tiles = block_count(p, p.queries, p.heads, kSumRows);
-    terms = sums + (fixed ? query_tiles * kSumRows * padded_width(p) : 0);
+    mask = sums + (fixed ? query_tiles * kSumRows * padded_width(p) : 0);
+    terms = mask + mask_workspace(p);
     to_fixed = terms + 2 * query_rows(p);
     const int64_t key_tiles = block_count(p, p.keys, p.kv_heads, kSumRows);
     value_lengths = to_fixed + (fixed ? query_rows(p) : 0);
     largest_values = value_lengths + (fixed ? key_tiles * kSumRows : 0);
-    mask = round_up(largest_values + (fixed ? key_tiles : 0), 2);
-    gain_partials = mask + mask_workspace(p);
+    gain_partials = largest_values + (fixed ? key_tiles : 0);
     end = gain_partials + (gain_gradient ? block_count(p, p.queries, p.heads, owned_rows(p)) * p.dim : 0);
   }
 };
@@ -181,7 +182,7 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                       .gain_partials = gain_partials},
       .to_fixed = to_fixed,
       .query_sums = sums_queries(original) ? reinterpret_cast<std::int32_t*>(memory + workspace.sums) : nullptr,
-      .two_terms = torch_computes_in_float32(original),
+      .two_terms = takes_two_terms(original),
       .mask_bits = mask};
   error = clear_rows_of_no_sequence(parameters, launch.stream);
   if (error != cudaSuccess) return error;

@@ -66,8 +66,8 @@ struct GradientShape {
   using OwnedTile = RowTile<T, kWidth, kOwned, kPaired>;
   using StreamedTile = RowTile<T, kWidth, kStreamed, kPaired>;
   using StreamedPart = RowTile<T, kWidth, kPartRows, kPaired>;
+  static constexpr bool kHasExtras = kExtras;
   static constexpr bool kStagesMask = sizeof(T) == 2 && kExtras && !kAddsQueries;
-  static constexpr bool kDraws = kExtras;  // dropout
   using MaskTile = portable::MaskTile<kKeySide ? kStreamed : kOwned, kKeySide ? kOwned : kStreamed>;
   using ScoreTile = RowTile<T, kStreamed, kOwned, kPaired>;  // [keys][queries]
 };
@@ -90,7 +90,7 @@ struct GradientTiles {
   alignas(Shape::OwnedTile::kAlignment) uint8_t owned[2][Shape::OwnedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
-  QuerySide<kQueries, Shape::kDraws && !Shape::kPaired> queries[kKeySide ? Shape::kStages : 1];
+  QuerySide<kQueries, Shape::kHasExtras && !Shape::kPaired> queries[kKeySide ? Shape::kStages : 1];
   float owned_factors[Shape::kOwned];
   alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];

@@ -22,7 +22,6 @@ struct GradientBlock {
   using Memory = GradientMemory<Shape>;
   using OwnedTile = typename Shape::OwnedTile;
   using StreamedTile = typename Shape::StreamedTile;
-  static constexpr bool kHasExtras = kExtras;
   static constexpr bool kKeySide = Shape::kKeySide;
   static constexpr bool kFirst = kOwns != Owns::values;  // sums dQ or dK
   static constexpr bool kAddsQueries = Shape::kAddsQueries;
@@ -243,8 +242,8 @@ struct GradientBlock {
     return {tile.chunk_address(0, warp_of_pair() * (Tile::kChunks / Shape::kPair))};
   }
 
-  // Whether a pass that neither guards nor takes back can do without dropout, factors of queries, negative scales and
-  // unaligned rows: compiled apart, since what it leaves out takes registers and room between its instructions.
+  // Whether a pass that neither guards nor takes back can do without factors of queries, negative scales and unaligned
+  // rows: compiled apart, since what it leaves out takes registers and room between its instructions.
   __device__ bool is_plain() const { return streamed_factors() == nullptr && rules.plain && !stores_rows(); }
 
   // Where there is room for one second tile only, the next one is under way from its last product on.

@@ -39,7 +39,7 @@ __device__ void weigh(const Block& work, Accumulator& weights, ScorePlace at, in
     const float factor = work.owned_factor(at.row_tile, i / 2);
     float& x = weights.x[i];
     const float exponent = fmaf(x, work.rules.unit() * factor, -terms_of(work, at, block, i).lse);
-    x = exp2_fast(Block::kHasExtras ? no_more_than_zero(exponent) : exponent);
+    x = exp2_fast(Block::Shape::kHasExtras ? no_more_than_zero(exponent) : exponent);
     if (Block::kAddsQueries) x *= factor;
   }
 }
