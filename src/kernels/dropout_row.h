@@ -1,11 +1,21 @@
 #pragma once
 
 // Dropout as a keyed hash of (seed, batch, head, row) and the key's index, so that any entry can be drawn again in any
-// order, on any device.
+// order, on any device. One hash gives 16 bits to each of two keys: keys eight apart in a group of sixteen, which one
+// lane of a tensor core's operand has side by side, whether keys are its rows or its columns.
 
 #include <cstdint>
 
 namespace quest::kernels {
+
+inline constexpr std::uint32_t kDropoutFirstFactor = 0x7feb352dU;
+inline constexpr std::uint32_t kDropoutSecondFactor = 0x846ca68bU;
+
+// Keys whose 16 bits are below it are dropped.
+constexpr std::uint32_t dropout_threshold(float p) {
+  const auto nearest = static_cast<std::uint32_t>(p * 65536.0F + 0.5F);
+  return nearest > 65535 ? 65535 : nearest;
+}
 
 struct DropoutRow {
   std::uint32_t first_key;

@@ -195,6 +195,21 @@ def test_poison_in_hidden_keys_does_not_leak():
                 poisoned(case, hide)
 
 
+def test_values_that_a_query_does_not_see_cost_it_no_digits():
+    """The bound that gives grad_q its fixed point is that of the visible values."""
+    for (dtype, size), dim, kind in itertools.product(((BF16, 1e30), (F16, 2e3)), (16, 64, 128, 256), ("bool", "own")):
+        case = Case(queries=130, keys=300, dim=dim, dtype=dtype)
+        q, k, v, grad_out, options = cases.inputs(case, "cuda")
+        huge = torch.arange(k.shape[2], device="cuda") % 50 == 7
+        seen = torch.rand(q.shape[0], 1, q.shape[2], k.shape[2], device="cuda") < 0.8
+        seen[:, :, 1:] &= ~huge  # by all queries but the first
+        options["mask"] = seen if kind == "bool" else torch.where(seen, 0.5, -math.inf).to(dtype)
+        with_huge, without = (v.clone().masked_fill_(huge[:, None], x) for x in (size, 0.0))
+        actual, expected = run(q, k, with_huge, grad_out, options), run(q, k, without, grad_out, options)
+        actual, expected = (results["grad_q"][:, :, 1:] for results in (actual, expected))
+        close(actual, expected, TOLERANCE[dtype] / 4, f"{case}, {kind}: grad_q of the others")
+
+
 def test_poison_reaches_only_the_queries_that_see_it():
     for case in (SHORT, GROUPS, LONG_CAUSAL, TABLE, Case(queries=300, dim=128), FLOAT32):
         case = Case(**{**case.__dict__, "causal": 1})

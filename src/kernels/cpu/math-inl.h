@@ -48,26 +48,22 @@ HWY_INLINE V exp2_or_zero(D d, V x) {
 
 // --- dropout ---
 
-template <class DU, class V = hn::Vec<DU>>
-HWY_INLINE V mix32(DU du, V x) {
-  x = hn::Xor(x, hn::ShiftRight<16>(x));
-  x = hn::Mul(x, hn::Set(du, 0x7feb352dU));
-  x = hn::Xor(x, hn::ShiftRight<15>(x));
-  x = hn::Mul(x, hn::Set(du, 0x846ca68bU));
-  return hn::Xor(x, hn::ShiftRight<16>(x));
-}
-
 // Factors 0 or 1/(1 - p) for the keys starting at `key`.
 template <class D>
 HWY_INLINE hn::Vec<D> dropout_factor(D d, const DropoutRow& row, std::uint32_t key, float p) {
   const hn::RebindToUnsigned<D> du;
-  auto x = hn::Add(hn::Iota(du, key), hn::Set(du, row.first_key));
-  x = hn::Xor(mix32(du, x), hn::Set(du, row.second_key));
-  x = mix32(du, x);
-  // 24 random bits, compared as exact floats.
-  const auto uniform = hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<D>(), hn::ShiftRight<8>(x)));
-  const auto keep = hn::Ge(uniform, hn::Set(d, p * 16777216.0F));
-  return hn::IfThenElseZero(keep, hn::Set(d, 1.0F / (1.0F - p)));
+  const hn::RebindToSigned<D> di;
+  const auto keys = hn::Iota(du, key);
+  const auto pair = hn::Or(hn::ShiftLeft<3>(hn::ShiftRight<4>(keys)), hn::And(keys, hn::Set(du, 7U)));
+  auto x = hn::Add(pair, hn::Set(du, row.first_key));
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, kDropoutFirstFactor));
+  x = hn::Mul(hn::Xor3(x, hn::ShiftRight<15>(x), hn::Set(du, row.second_key)), hn::Set(du, kDropoutSecondFactor));
+  x = hn::Xor(x, hn::ShiftRight<16>(x));
+  const auto second = hn::TestBit(keys, hn::Set(du, 8U));
+  const auto bits = hn::IfThenElse(second, hn::ShiftRight<16>(x), hn::And(x, hn::Set(du, 0xffffU)));
+  const auto threshold = hn::Set(di, static_cast<std::int32_t>(dropout_threshold(p)));
+  const auto dropped = hn::RebindMask(d, hn::Lt(hn::BitCast(di, bits), threshold));
+  return hn::IfThenZeroElse(dropped, hn::Set(d, 1.0F / (1.0F - p)));
 }
 
 }  // namespace quest::kernels::cpu::HWY_NAMESPACE

@@ -49,7 +49,7 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
 
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {
   const Engine engine = choose_engine(problem, device.compute_capability).engine;
-  const std::int64_t tiled = prepare_workspace(problem) + portable::backward_workspace(problem, gain_gradient);
+  const std::int64_t tiled = prepare_workspace(problem) + portable::backward_workspace(problem, gain_gradient, device);
   return engine == Engine::long_sequence ? std::max(tiled, long_sequence::backward_workspace(problem)) : tiled;
 }
 

@@ -61,11 +61,12 @@ bool takes_two_terms(const AttentionProblem& p) {
   return (p.dim % 8 != 0 || p.value_dim % 8 != 0) && (masked || p.dim != p.value_dim);
 }
 
-// Unit keys bound dQ, but a mask may hide values of any size. Weights carry the factor of their key then, which takes
-// from a single key that its weight is exactly one.
-bool sums_queries(const AttentionProblem& original) {
-  return original.type != StorageType::float32 && original.normalize_k && original.mask.type == MaskType::none &&
-         original.keys > 1 && padded_width(original) <= 128 && !takes_two_terms(original);
+// Unit keys bound dQ. Weights carry the factor of their key then, which takes from a single key that its weight is
+// exactly one.
+bool sums_queries(const AttentionProblem& original, const DeviceInfo& device) {
+  const bool fits = padded_width(original) <= 128 || device.block_shared_memory >= kMoreSharedMemory;
+  return original.type != StorageType::float32 && original.normalize_k && original.keys > 1 && fits &&
+         !takes_two_terms(original);
 }
 
 // Pieces of the workspace, in floats.
@@ -79,9 +80,9 @@ struct Workspace {
   int64_t gain_partials;
   int64_t end;
 
-  Workspace(const AttentionProblem& original, bool gain_gradient) {
+  Workspace(const AttentionProblem& original, bool gain_gradient, const DeviceInfo& device) {
     const AttentionProblem& p = original;
-    const bool fixed = sums_queries(p);
+    const bool fixed = sums_queries(p, device);
     const int64_t query_tiles = block_count(p, p.queries, p.heads, kSumRows);
     mask = sums + (fixed ? query_tiles * kSumRows * padded_width(p) : 0);
     terms = mask + mask_workspace(p);
@@ -112,7 +113,8 @@ cudaError_t launch_terms(const GradientParameters& g, const BackwardArguments& a
                                      .value_lengths = lengths,
                                      .to_fixed = to_fixed,
                                      .sums = g.query_sums,
-                                     .width = padded_width(p)};
+                                     .width = padded_width(p),
+                                     .mask_bits = g.mask_bits.of_queries};
     return launch_kernel(terms_kernel<T>, block_count(p, p.queries, p.heads, kSumRows), kRowThreads, 0, stream,
                          parameters);
   });
@@ -134,7 +136,7 @@ cudaError_t finish_sums(const GradientParameters& g, cudaStream_t stream) {
   const AttentionProblem& p = g.problem;
   const FinishParameters finish{p, g.query_sums, g.to_fixed, g.grad_q, g.query_chain};
   return with_shape(p, [&]<typename T, int kWidth>() {
-    if constexpr (sizeof(T) == 2 && kWidth <= 128) {
+    if constexpr (sizeof(T) == 2) {
       return launch_kernel(finish_kernel<T, kWidth>, block_count(p, p.queries, p.heads, kSumRows), kFinishThreads, 0,
                            stream, finish);
     }
@@ -144,52 +146,62 @@ cudaError_t finish_sums(const GradientParameters& g, cudaStream_t stream) {
 
 }  // namespace
 
-std::int64_t backward_workspace(const AttentionProblem& p, bool gain_gradient) {
-  return Workspace(p, gain_gradient).end;
+std::int64_t backward_workspace(const AttentionProblem& p, bool gain_gradient, const DeviceInfo& device) {
+  return Workspace(p, gain_gradient, device).end;
 }
 
 cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
                      const BackwardArguments& arguments, float* memory, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
-  const Workspace workspace(original, arguments.grad_gain != nullptr);
+  const Workspace workspace(original, arguments.grad_gain != nullptr, launch.device);
   auto* terms = reinterpret_cast<QueryTerms*>(memory + workspace.terms);
   float* to_fixed = memory + workspace.to_fixed;
   float* gain_partials = arguments.grad_gain == nullptr ? nullptr : memory + workspace.gain_partials;
   PackedMask mask;
   cudaError_t error = pack_mask(p, memory + workspace.mask, launch.stream, mask);
   if (error != cudaSuccess) return error;
-  const GradientParameters parameters{
-      .problem = p,
-      .q = {p.q, p.dim, p.type},
-      .k = {p.k, p.dim, p.type},
-      .v = {p.v, p.value_dim, p.type},
-      .grad_out = {arguments.grad_out, p.value_dim, p.type},
-      .query_terms = terms,
-      .grad_q = {arguments.grad_q, original.dim, p.type},
-      .grad_k = {arguments.grad_k, original.dim, p.type},
-      .grad_v = {arguments.grad_v, p.value_dim, p.type},
-      .key_reciprocals = prepared.key_reciprocals,
-      .query_factors = prepared.query_factors,
-      .key_factors = prepared.key_factors,
-      .query_chain = {.q = {original.q, original.dim, p.type},
-                      .reciprocals = prepared.query_reciprocals,
-                      .queries = p.queries,
-                      .heads = p.heads,
-                      .scale = original.scale,
-                      .gain = original.gain,
-                      .gain_head_stride = original.gain_head_stride,
-                      .gain_dim_stride = original.gain_dim_stride,
-                      .gain_partials = gain_partials},
-      .to_fixed = to_fixed,
-      .query_sums = sums_queries(original) ? reinterpret_cast<std::int32_t*>(memory + workspace.sums) : nullptr,
-      .two_terms = takes_two_terms(original),
-      .mask_bits = mask};
+  const GradientParameters parameters{.problem = p,
+                                      .q = {p.q, p.dim, p.type},
+                                      .k = {p.k, p.dim, p.type},
+                                      .v = {p.v, p.value_dim, p.type},
+                                      .grad_out = {arguments.grad_out, p.value_dim, p.type},
+                                      .query_terms = terms,
+                                      .grad_q = {arguments.grad_q, original.dim, p.type},
+                                      .grad_k = {arguments.grad_k, original.dim, p.type},
+                                      .grad_v = {arguments.grad_v, p.value_dim, p.type},
+                                      .key_reciprocals = prepared.key_reciprocals,
+                                      .query_factors = prepared.query_factors,
+                                      .key_factors = prepared.key_factors,
+                                      .query_chain = {.q = {original.q, original.dim, p.type},
+                                                      .reciprocals = prepared.query_reciprocals,
+                                                      .queries = p.queries,
+                                                      .heads = p.heads,
+                                                      .scale = original.scale,
+                                                      .gain = original.gain,
+                                                      .gain_head_stride = original.gain_head_stride,
+                                                      .gain_dim_stride = original.gain_dim_stride,
+                                                      .gain_partials = gain_partials},
+                                      .to_fixed = to_fixed,
+                                      .query_sums = sums_queries(original, launch.device)
+                                                        ? reinterpret_cast<std::int32_t*>(memory + workspace.sums)
+                                                        : nullptr,
+                                      .two_terms = takes_two_terms(original),
+                                      .mask_bits = mask};
   error = clear_rows_of_no_sequence(parameters, launch.stream);
   if (error != cudaSuccess) return error;
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
   error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
-  error = has_extras(p) ? launch_gradients<true>(parameters, launch) : launch_gradients<false>(parameters, launch);
+  switch (extras_of(p)) {
+    case Extras::none:
+      error = launch_gradients<Extras::none>(parameters, launch);
+      break;
+    case Extras::dropout:
+      error = launch_gradients<Extras::dropout>(parameters, launch);
+      break;
+    case Extras::additive_mask:
+      error = launch_gradients<Extras::additive_mask>(parameters, launch);
+  }
   if (error == cudaSuccess && parameters.query_sums != nullptr) error = finish_sums(parameters, launch.stream);
   if (error != cudaSuccess || gain_partials == nullptr) return error;
   const bool packed = p.cu_seqlens_q != nullptr;

@@ -1,13 +1,13 @@
 // Forward: a block owns a tile of queries of one head and meets one tile of keys after the other. Unit keys bound a
 // row's logits by ‖q‖, and weights need no running maximum; where that bound says too little, or does not hold, the
-// block begins again with one.
+// block begins again with one. What is common is compiled apart from all that is possible.
 
 #include <math_constants.h>
 
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/launch_kernel.cuh"
 #include "kernels/cuda/portable/clear_rows.cuh"
-#include "kernels/cuda/portable/mask_tile.cuh"
+#include "kernels/cuda/portable/forward_tiles.cuh"
 #include "kernels/cuda/portable/portable.h"
 #include "kernels/cuda/portable/products.cuh"
 #include "kernels/cuda/portable/row_tile.cuh"
@@ -17,104 +17,7 @@
 namespace quest::kernels::cuda::portable {
 namespace {
 
-struct ForwardParameters {
-  AttentionProblem problem;
-  Matrix q;
-  Matrix k;
-  Matrix v;
-  Matrix out;
-  float* lse;
-  const float* query_factors;  // [B, H, Nq], or null
-  const float* key_factors;    // [B, Hk, Nk], or null
-  MaskBits mask_bits;
-};
-
-template <typename T, int kWidth, bool kExtras>
-struct ForwardShape {
-  static constexpr bool kNarrow = sizeof(T) == 2;
-  static constexpr int kWarps = 4;
-  static constexpr int kThreads = kWarps * 32;
-  static constexpr int kRowTiles = kNarrow && kWidth <= 128 ? 2 : 1;
-  static constexpr int kQueries = kWarps * kRowTiles * 16;
-  static constexpr int kKeys = kWidth * sizeof(T) <= 256 ? 64 : kWidth * sizeof(T) == 512 ? 32 : 16;
-  static constexpr bool kHeld = kNarrow && kWidth <= 32;
-  static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= 64 ? 3 : 2;
-  using QueryTile = RowTile<T, kWidth, kQueries>;
-  using KeyTile = RowTile<T, kWidth, kKeys>;
-  static constexpr bool kStagesMask = kNarrow && kExtras;
-  using MaskTile = portable::MaskTile<kQueries, kKeys>;
-};
-
-template <typename Shape>
-struct ForwardMemory : MaskMemory<typename Shape::MaskTile, Shape::kStagesMask> {
-  alignas(16) uint8_t queries[Shape::QueryTile::kBytes];
-  alignas(16) uint8_t keys[Shape::KeyTile::kBytes];
-  alignas(16) uint8_t values[Shape::KeyTile::kBytes];
-  float query_factors[Shape::kQueries];
-  alignas(8) float key_factors[Shape::kKeys];
-  uint2 dropout[Shape::kQueries];
-  uint8_t nonfinite[Shape::kKeys];
-};
-
-// Exponents of weights, in units of log 2, when bounds take the place of maxima: weights are kept under 2^kMost, and
-// blocks with a bound over kLargest are not tried.
-template <typename T>
-struct BoundedWeights {
-  static constexpr float kMost = std::is_same_v<T, __half> ? 14.0f : 40.0f;
-  static constexpr float kLargest = std::is_same_v<T, __half> ? 24.0f : 100.0f;
-
-  // Whether rounding left nothing out: half precision has few numbers below one, and a sum over `keys` says only how
-  // large weights are on average.
-  __device__ static bool resolved(float sum, int keys) {
-    return sum >= (std::is_same_v<T, __half> ? 0x1p-13f * static_cast<float>(keys) : 0x1p-60f) && sum < kInfinity;
-  }
-};
-
-// The running softmax of a lane's two rows in each row tile.
-template <int kRowTiles>
-struct RunningRows {
-  float most[kRowTiles][2];    // or offsets, where logits are bounded
-  Accumulator sum[kRowTiles];  // as Engine::add_sums keeps them
-
-  __device__ RunningRows() {
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-      most[r][0] = most[r][1] = -kInfinity;
-      sum[r] = {};
-    }
-  }
-
-  // Raises the maxima of row tile r; what was summed with the old ones shrinks.
-  template <int kBlocks, int kOutBlocks>
-  __device__ void raise(int r, const Accumulator (&scores)[kBlocks], Accumulator (&out)[kOutBlocks], float unit) {
-    float now[2] = {scores[0].x[0], scores[0].x[2]};
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) now[i / 2] = fmaxf(now[i / 2], scores[block].x[i]);
-    }
-    float shrink[2];
-    bool same = true;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      now[half] = fmaxf(most[r][half], quad_max(now[half]));
-      same &= now[half] == most[r][half];
-      shrink[half] = now[half] == most[r][half] ? 1.0f : exp2_fast((most[r][half] - now[half]) * unit);
-      most[r][half] = now[half];
-    }
-    if (__all_sync(0xffffffffu, same)) return;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) sum[r].x[i] *= shrink[i / 2];
-    scale_rows(out, shrink[0], shrink[1]);
-  }
-
-  // No visible key so far: any finite offset gives weights of 0.
-  __device__ float offset(int r, int half, float unit) const {
-    return most[r][half] == -kInfinity ? 0.0f : most[r][half] * unit;
-  }
-};
-
-template <typename T, int kWidth, bool kExtras>
+template <typename T, int kWidth, Extras kExtras>
 struct ForwardBlock {
   using Shape = ForwardShape<T, kWidth, kExtras>;
   using Memory = ForwardMemory<Shape>;
@@ -152,21 +55,33 @@ struct ForwardBlock {
     rules.select_head(p.problem, p.mask_bits, sequence, head);
   }
 
-  __device__ KeyTile key_tile() const { return {shared_address(memory.keys)}; }
-  __device__ KeyTile value_tile() const { return {shared_address(memory.values)}; }
+  __device__ static int turn_of(int first_key) { return first_key / kKeys % Shape::kStages; }
+  __device__ KeyTile key_tile(int first_key) const { return {shared_address(memory.keys[turn_of(first_key)])}; }
+  __device__ KeyTile value_tile(int first_key) const { return {shared_address(memory.values[turn_of(first_key)])}; }
+  __device__ const float* key_factors(int first_key) const { return memory.key_factors[turn_of(first_key)]; }
   __device__ auto mask_tile() const { return typename Shape::MaskTile{shared_address(memory.mask)}; }
   __device__ void apply_rules(Accumulator (&scores)[kKeys / 8], int row, int first_key) const {
-    if (!kExtras || !is_additive(rules.mask_type)) {
+    if (!Shape::kBiased || !is_additive(rules.mask_type)) {
       rules.template apply<Along::queries>(scores, row, first_key);
     } else if constexpr (Shape::kStagesMask) {
-      rules.template apply_additive<Along::queries>(
-          scores, row, first_key, [&](int step) { return Engine<T>::load_left(mask_tile(), row - first_query, step); });
-    } else if constexpr (kExtras) {
-      rules.template apply_additive<Along::queries>(scores, row, first_key, NotStaged());
+      rules.template apply_additive<Along::queries, T>(scores, row, first_key, scales(), staged_mask(row), guarded);
+    } else if constexpr (Shape::kBiased) {
+      rules.template apply_additive<Along::queries, T>(scores, row, first_key, scales(), NotStaged(), guarded);
     }
   }
+  // The same for a mask of T, before the factors of the keys.
+  __device__ void add_mask(Accumulator (&scores)[kKeys / 8], int row, int first_key) const {
+    const float* factors = key_factors(first_key) + lane_column();
+    const auto scale = [&](int /*half*/, int block, int odd) { return factors[block * 8 + odd] * rules.scale; };
+    rules.template add_staged<T>(scores, scale, staged_mask(row), false);
+    rules.template hide<Along::queries>(scores, row, first_key, -kInfinity);
+  }
+  __device__ auto staged_mask(int row) const {
+    return [this, row](int step) { return Engine<T>::load_left(mask_tile(), row - first_query, step); };
+  }
 
-  __device__ bool drops() const { return kExtras && p.problem.dropout_p > 0; }
+  __device__ RowScales scales() const { return {{rules.scale, rules.scale}}; }
+  __device__ bool drops() const { return kExtras != Extras::none && p.problem.dropout_p > 0; }
 
   __device__ void stage_queries() {
     const Rows<T> queries(p.q, sequence.batch, head, sequence.first_query);
@@ -178,69 +93,100 @@ struct ForwardBlock {
     }
     if (!drops()) return;
     for (int row = threadIdx.x; row < Shape::kQueries; row += Shape::kThreads) {
-      const DropoutRow draw(p.problem.dropout_seed, sequence.index, head, first_query + row);
-      memory.dropout[row] = {draw.first_key, draw.second_key};
+      memory.dropout[row] = dropout_keys(DropoutRow(p.problem.dropout_seed, sequence.index, head, first_query + row));
     }
   }
   __device__ void stage_keys(int first_key) {
-    stage<Shape::kThreads>(key_tile(), keys, first_key, rules.keys);
+    stage<Shape::kThreads>(key_tile(first_key), keys, first_key, rules.keys);
     commit_copies();
   }
-  // And the mask and the factors of the keys, which scores need no sooner.
+  // And the factors of the keys, which scores need no sooner.
   __device__ void stage_values(int first_key) {
-    stage<Shape::kThreads>(value_tile(), values, first_key, rules.keys);
+    stage<Shape::kThreads>(value_tile(first_key), values, first_key, rules.keys);
     if (p.key_factors != nullptr) {
       const float* factors =
           p.key_factors + dense_row(sequence.batch, p.problem.kv_heads, kv_head, p.problem.keys, sequence.first_key);
-      stage<Shape::kThreads>(memory.key_factors, factors, first_key, rules.keys);
-    }
-    if constexpr (Shape::kStagesMask) {
-      if (is_additive_16bit(rules.mask_type)) {
-        copy_mask<kRowTiles * 16, Shape::MaskTile::kChunks>(mask_tile(), first_row - first_query, 0, rules, first_query,
-                                                            first_key);
-      }
+      stage<Shape::kThreads>(memory.key_factors[turn_of(first_key)], factors, first_key, rules.keys);
     }
     commit_copies();
   }
+  __device__ bool stages_mask() const { return Shape::kStagesMask && is_additive_16bit(rules.mask_type); }
+  // What this warp needs; no other waits for it.
+  __device__ void stage_mask(int first_key) {
+    if constexpr (Shape::kStagesMask) {
+      if (!stages_mask() || first_key >= rules.keys) return;
+      copy_mask<kRowTiles * 16, Shape::MaskTile::kChunks>(mask_tile(), first_row - first_query, 0, rules, first_row,
+                                                          first_key);
+      commit_copies();
+    }
+  }
 
-  // Dropped weights become zero; those of a value with something not finite become NaN unless they are zero.
-  __device__ void alter_weights(Accumulator (&weights)[kKeys / 8], int row, int first_key) {
+  __device__ void drop(Accumulator (&weights)[kKeys / 8], int row, int first_key) {
     const DropoutFactors factors(p.problem.dropout_p);
-    visit<Along::queries>(weights, row, first_key, [&](int query, int key, float& x) {
-      if (drops()) {
-        const uint2 draw = memory.dropout[query - first_query];
-        if (!factors.keeps(draw.x, draw.y, key)) x = 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const DropoutKeys draws = memory.dropout[row - first_query + half * 8 + lane_row()];
+#pragma unroll
+      for (int i = 0; i < kKeys / 8; ++i) {
+        const uint32_t pair = draw_pair(draws, first_key / 2 + i / 2 * 8 + lane_column() + i % 2);
+#pragma unroll
+        for (int second = 0; second < 2; ++second) {
+          if (!factors.keeps(pair, second != 0)) weights[i / 2 * 2 + second].x[half * 2 + i % 2] = 0;
+        }
       }
-      if (guarded && x != 0 && memory.nonfinite[key - first_key]) x = CUDART_NAN_F;
+    }
+  }
+  // Weights of a value with something not finite become NaN unless they are zero.
+  __device__ void spread_nonfinite(Accumulator (&weights)[kKeys / 8], int row, int first_key) {
+    visit<Along::queries>(weights, row, first_key, [&](int, int key, float& x) {
+      if (x != 0 && memory.nonfinite[key - first_key]) x = CUDART_NAN_F;
     });
   }
 
+  template <ForwardPass kPass>
   __device__ void softmax(Accumulator (&scores)[kRowTiles][kKeys / 8], Weights<T, kKeys> (&weights)[kRowTiles],
                           int first_key) {
-    const float unit = rules.unit();
+    constexpr bool kBiased = kPass == ForwardPass::biased;
+    const float unit = kBiased ? kLog2E : rules.unit();
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
       if (p.query_factors != nullptr) scale_rows(scores[r], memory.query_factors + first_row - first_query + r * 16);
-      if (p.key_factors != nullptr) scale_columns(scores[r], memory.key_factors);
-      apply_rules(scores[r], first_row + r * 16, first_key);
+      if constexpr (kBiased) {
+        add_mask(scores[r], first_row + r * 16, first_key);
+      } else {
+        if (p.key_factors != nullptr) scale_columns(scores[r], key_factors(first_key));
+        apply_rules(scores[r], first_row + r * 16, first_key);
+      }
+      if (r == kRowTiles - 1) {
+        __syncwarp();
+        stage_mask(first_key + kKeys);
+      }
       running.raise(r, scores[r], out[r], unit);
-      const float offset[2] = {running.offset(r, 0, unit), running.offset(r, 1, unit)};
-#pragma unroll
-      for (int block = 0; block < kKeys / 8; ++block) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          scores[r][block].x[i] = exp2_fast(fmaf(scores[r][block].x[i], unit, -offset[i / 2]));
-        }
+      if (kBiased || (Shape::kBiased && is_additive(rules.mask_type))) {
+        weigh(scores[r], r, [&](float x, float most) { return (x - most) * kLog2E; });
+      } else {
+        weigh(scores[r], r, [&](float x, float most) { return fmaf(x, unit, -(most * unit)); });
       }
       weights[r] = Weights<T, kKeys>(scores[r]);
 #pragma unroll
       for (int step = 0; step < weights[r].kSteps; ++step) {
         Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
       }
-      if (guarded || drops()) {
-        alter_weights(scores[r], first_row + r * 16, first_key);
+      if (!kBiased && (guarded || drops())) {
+        if (drops()) drop(scores[r], first_row + r * 16, first_key);
+        if (guarded) spread_nonfinite(scores[r], first_row + r * 16, first_key);
         weights[r] = Weights<T, kKeys>(scores[r]);
       }
+    }
+  }
+
+  template <typename Exponent>
+  __device__ void weigh(Accumulator (&scores)[kKeys / 8], int r, Exponent exponent) {
+    const float most[2] = {running.finite_most(r, 0), running.finite_most(r, 1)};
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+      float& x = scores[i / 4].x[i % 4];
+      x = exp2_fast(exponent(x, most[i % 4 / 2]));
     }
   }
 
@@ -255,7 +201,7 @@ struct ForwardBlock {
     }
 #pragma unroll
     for (int block = 0; block < kKeys / 8; ++block) {
-      float2 factors = *reinterpret_cast<const float2*>(memory.key_factors + block * 8 + lane_column());
+      float2 factors = *reinterpret_cast<const float2*>(key_factors(first_key) + block * 8 + lane_column());
       factors.x *= rules.scale;
       factors.y *= rules.scale;
 #pragma unroll
@@ -272,38 +218,58 @@ struct ForwardBlock {
       for (int step = 0; step < weights[r].kSteps; ++step) {
         Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
       }
+      if (!drops()) continue;
+      drop(scores[r], first_row + r * 16, first_key);
+      weights[r] = Weights<T, kKeys>(scores[r]);
     }
   }
 
-  template <bool kBounded>
+  __device__ uint64_t seen_bits(int first_key) const {
+    return rules.template bits_of_rows<Along::queries, kRowTiles * 16, kKeys>(first_row, first_key);
+  }
+
+  template <ForwardPass kPass>
   __device__ void meet_keys() {
+    constexpr bool kBounded = kPass == ForwardPass::bounded;
     if constexpr (!kBounded) running = {};
     clear(out);
     const int last_row = min(first_row + kRowTiles * 16, rules.queries) - 1;
     const int warp_keys = first_row < rules.queries ? rules.limit(last_row) : 0;
     const int block_keys = rules.limit(min(first_query + Shape::kQueries, rules.queries) - 1);
     left.take(QueryTile{shared_address(memory.queries)}, first_row - first_query);
+    constexpr bool kLooks = kPass == ForwardPass::any;
+    uint64_t bits = kLooks && warp_keys > 0 ? seen_bits(0) : 0;  // fetched a tile ahead, not to wait for them
 #pragma unroll 1
     for (int first_key = 0; first_key < block_keys; first_key += kKeys) {
+      const int next_key = first_key + kKeys;
       wait_copies();
       __syncthreads();
-      stage_values(first_key);
+      if (Shape::kStages == 1) {
+        stage_values(first_key);
+      } else if (next_key < block_keys) {
+        stage_keys(next_key);
+        stage_values(next_key);
+      }
       Accumulator scores[kRowTiles][kKeys / 8] = {};
-      const bool sees =
-          first_key < warp_keys && rules.template leaves_any<Along::queries, kRowTiles, kKeys>(first_row, first_key);
-      if (sees) multiply_rows<QueryTile>(scores, left, key_tile());
-      wait_copies();
-      __syncthreads();
-      if (first_key + kKeys < block_keys) stage_keys(first_key + kKeys);
-      if (!kBounded && guarded) clear_nonfinite<Shape::kThreads>(value_tile(), memory.nonfinite);
+      const bool sees = first_key < warp_keys && (!kLooks || __any_sync(0xffffffffu, bits != 0));
+      if (kLooks && next_key < warp_keys) bits = seen_bits(next_key);
+      if (sees) multiply_rows<QueryTile>(scores, left, key_tile(first_key));
+      if (Shape::kStages == 1) {
+        wait_copies();
+        __syncthreads();
+        if (next_key < block_keys) stage_keys(next_key);
+      }
+      if (kPass == ForwardPass::any && guarded) {
+        clear_nonfinite<Shape::kThreads>(value_tile(first_key), memory.nonfinite);
+      }
       if (sees) {
         Weights<T, kKeys> weights[kRowTiles];
         if constexpr (kBounded) {
           softmax_of_bounded(scores, weights, first_key);
         } else {
-          softmax(scores, weights, first_key);
+          softmax<kPass>(scores, weights, first_key);
         }
-        multiply_weights<T>(out, weights, value_tile());
+        multiply_weights<T>(out, weights, value_tile(first_key));
       }
     }
     __syncthreads();
@@ -316,7 +282,7 @@ struct ForwardBlock {
     }
     if (rules.keys == 1) return false;  // the weight of a single key is exactly one from its maximum
     const QueryTile tile{shared_address(memory.queries)};
-    const int row = first_row - first_query + lane_id();
+    const int row = first_row - first_query + lane_id() % (kRowTiles * 16);
     uint32_t squares[2] = {};
 #pragma unroll
     for (int chunk = 0; chunk < QueryTile::kChunks; ++chunk) {
@@ -353,7 +319,7 @@ struct ForwardBlock {
     return all;
   }
 
-  // `unit` is that of `running.most`.
+  // `unit` makes natural logarithms of running.most.
   __device__ void store(float unit) {
     const OutputRows<T> to(p.out, sequence.batch, head, sequence.first_query);
     float* lse = p.lse + dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
@@ -367,7 +333,7 @@ struct ForwardBlock {
         factor[half] = sum == 0 ? 0.0f : kept / sum;
         const int row = first_row + r * 16 + half * 8 + lane_row();
         if (row < rules.queries && lane_column() == 0) {
-          lse[row] = sum == 0 ? -kInfinity : running.most[r][half] * unit * kLn2 + logf(sum);
+          lse[row] = sum == 0 ? -kInfinity : running.most[r][half] * unit + logf(sum);
         }
       }
       scale_rows(out[r], factor[0], factor[1]);
@@ -376,7 +342,9 @@ struct ForwardBlock {
   }
 
   __device__ void stage_first_keys() {
+    stage_mask(0);
     stage_keys(0);
+    if (Shape::kStages > 1) stage_values(0);
     wait_copies();
     __syncthreads();
   }
@@ -385,34 +353,38 @@ struct ForwardBlock {
     stage_queries();
     stage_first_keys();
     bool staged = true;
-    const auto meet_bounded = [&] {
-      if constexpr (kRowTiles == 2 && !kExtras) {  // a lane for each row of the warp
-        if (!take_bounds()) return false;
-        meet_keys<true>();
-        staged = false;
-        return !__syncthreads_or(!resolved());
-      }
-      return false;
+    const auto meet = [&]<ForwardPass kPass>() {
+      if (!staged) stage_first_keys();
+      meet_keys<kPass>();
+      staged = false;
     };
-    float unit = 1.0f;
-    if (!meet_bounded()) {
-      const auto pass = [&] {
-        if (!staged) stage_first_keys();
-        meet_keys<false>();
-        staged = false;
-      };
-      run_guarded<T, kWidth>(guarded, pass, [&] { return all_finite(out); });
-      unit = rules.unit();
+    bool done = false;
+    float unit = kLn2;
+    if constexpr (Shape::kNarrow && !Shape::kBiased) {
+      if (take_bounds()) {
+        meet.template operator()<ForwardPass::bounded>();
+        done = !__syncthreads_or(!resolved());
+      }
     }
+    if (!done) unit = is_additive(rules.mask_type) ? 1.0f : rules.unit() * kLn2;
+    if constexpr (Shape::kStagesMask) {
+      if (stages_mask() && p.key_factors != nullptr && !drops()) {
+        meet.template operator()<ForwardPass::biased>();
+        done = !__syncthreads_or(!all_finite(out));
+      }
+    }
+    constexpr bool kTwice = sizeof(T) == 2 && (kWidth == 64 || kWidth == 128) && kExtras == Extras::none;
+    const auto meet_any = [&] { meet.template operator()<ForwardPass::any>(); };
+    if (!done) run_guarded<kTwice>(guarded, meet_any, [&] { return all_finite(out); });
     store(unit);
   }
 };
 
-template <typename T, int kWidth, bool kExtras>
+template <typename T, int kWidth, Extras kExtras>
 __global__ void __launch_bounds__(ForwardShape<T, kWidth, kExtras>::kThreads,
                                   ForwardShape<T, kWidth, kExtras>::kBlocksPerProcessor)
     forward_kernel(const __grid_constant__ ForwardParameters p) {
-  extern __shared__ __align__(16) uint8_t memory[];
+  extern __shared__ __align__(128) uint8_t memory[];
   using Block = ForwardBlock<T, kWidth, kExtras>;
   constexpr int kQueries = Block::Shape::kQueries;
   const unsigned block = block_in_order(p.problem, p.problem.cu_seqlens_q, p.problem.queries, kQueries, Longest::last,
@@ -422,7 +394,7 @@ __global__ void __launch_bounds__(ForwardShape<T, kWidth, kExtras>::kThreads,
   if (work.first_query < work.rules.queries) work.run();
 }
 
-template <typename T, int kWidth, bool kExtras>
+template <typename T, int kWidth, Extras kExtras>
 cudaError_t launch_forward(const ForwardParameters& parameters, cudaStream_t stream) {
   using Shape = ForwardShape<T, kWidth, kExtras>;
   static_assert(sizeof(ForwardMemory<Shape>) <= kSharedMemory);
@@ -455,8 +427,14 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
     return error;
   }
   return with_shape(p, [&]<typename T, int kWidth>() {
-    return has_extras(p) ? launch_forward<T, kWidth, true>(parameters, launch.stream)
-                         : launch_forward<T, kWidth, false>(parameters, launch.stream);
+    switch (extras_of(p)) {
+      case Extras::dropout:
+        return launch_forward<T, kWidth, Extras::dropout>(parameters, launch.stream);
+      case Extras::additive_mask:
+        return launch_forward<T, kWidth, Extras::additive_mask>(parameters, launch.stream);
+      default:
+        return launch_forward<T, kWidth, Extras::none>(parameters, launch.stream);
+    }
   });
 }
 

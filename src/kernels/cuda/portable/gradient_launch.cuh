@@ -7,7 +7,7 @@
 
 namespace quest::kernels::cuda::portable {
 
-template <typename T, int kWidth, Owns kOwns, bool kExtras>
+template <typename T, int kWidth, Owns kOwns, Extras kExtras>
 __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns, kExtras>::kThreads,
                                   GradientShape<T, kWidth, kOwns, kExtras>::kBlocksPerProcessor)
     gradient_kernel(const __grid_constant__ GradientParameters p) {
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(GradientShape<T, kWidth, kOwns, kExtras>::kThr
   }
 }
 
-template <typename T, int kWidth, Owns kOwns, bool kExtras>
+template <typename T, int kWidth, Owns kOwns, Extras kExtras>
 cudaError_t launch_kernel_of(const GradientParameters& parameters, cudaStream_t stream) {
   using Shape = GradientShape<T, kWidth, kOwns, kExtras>;
   static_assert(sizeof(GradientMemory<Shape>) <=
@@ -56,7 +56,7 @@ bool more_keys_are_faster(const AttentionProblem& p, const DeviceInfo& device) {
 }
 
 // The sums of both dK and dV of a wide head have no room in the registers of one warp.
-template <typename T, int kWidth, bool kExtras>
+template <typename T, int kWidth, Extras kExtras>
 cudaError_t launch_each_gradient(const GradientParameters& p, cudaStream_t stream) {
   const auto error = launch_kernel_of<T, kWidth, Owns::queries, kExtras>(p, stream);
   if (error != cudaSuccess) return error;
@@ -68,23 +68,28 @@ cudaError_t launch_each_gradient(const GradientParameters& p, cudaStream_t strea
   }
 }
 
-template <typename T, int kWidth, bool kExtras>
+template <typename T, int kWidth, Extras kExtras>
 cudaError_t launch_of_shape(const GradientParameters& p, const Launch& launch) {
   const cudaStream_t stream = launch.stream;
-  if constexpr (sizeof(T) == 2 && kWidth <= 128) {
+  if constexpr (sizeof(T) == 2) {
     if (p.query_sums != nullptr) {
-      if constexpr (kWidth == 128 && !kExtras) {
+      if constexpr (kWidth == 256) {
+        return launch_kernel_of<T, kWidth, Owns::more_keys_for_all, kExtras>(p, stream);
+      } else if constexpr (kWidth == 128 && kExtras == Extras::none) {
         if (more_keys_are_faster<T, kWidth>(p.problem, launch.device)) {
           return launch_kernel_of<T, kWidth, Owns::more_keys_for_all, kExtras>(p, stream);
         }
       }
-      return launch_kernel_of<T, kWidth, Owns::keys_for_all, kExtras>(p, stream);
+      if constexpr (kWidth <= 128) return launch_kernel_of<T, kWidth, Owns::keys_for_all, kExtras>(p, stream);
     }
   }
-  return launch_each_gradient<T, kWidth, kExtras>(p, stream);
+  if constexpr (kExtras == Extras::dropout)
+    return launch_gradients<Extras::additive_mask>(p, launch);
+  else
+    return launch_each_gradient<T, kWidth, kExtras>(p, stream);
 }
 
-template <bool kExtras>
+template <Extras kExtras>
 cudaError_t launch_gradients(const GradientParameters& p, const Launch& launch) {
   return with_shape(p.problem,
                     [&]<typename T, int kWidth>() { return launch_of_shape<T, kWidth, kExtras>(p, launch); });

@@ -14,6 +14,11 @@ namespace quest::kernels::cuda::portable {
 // shared memory.
 enum class Owns { queries, keys_and_values, keys, values, keys_for_all, more_keys_for_all };
 
+// What a block is made for when it meets its tiles: compiled apart, since what they leave out takes registers and room
+// between instructions. All but the last: no factors of queries, whole words of 16 bytes, nothing that is not finite,
+// and of masks and dropout none; a mask of T; dropout.
+enum class GradientPass { plain, biased, dropping, any };
+
 struct GradientParameters {
   AttentionProblem problem;  // prepared
   Matrix q;
@@ -34,42 +39,48 @@ struct GradientParameters {
   PackedMask mask_bits;
 };
 
-// Sums them, dQ into query_sums where there are any. kExtras: the problem has_extras().
-template <bool kExtras>
+// Sums them, dQ into query_sums where there are any. Dropout alone has kernels of its own only where there are.
+template <Extras kExtras>
 cudaError_t launch_gradients(const GradientParameters& parameters, const Launch& launch);
-extern template cudaError_t launch_gradients<false>(const GradientParameters& parameters, const Launch& launch);
-extern template cudaError_t launch_gradients<true>(const GradientParameters& parameters, const Launch& launch);
+extern template cudaError_t launch_gradients<Extras::none>(const GradientParameters& parameters, const Launch& launch);
+extern template cudaError_t launch_gradients<Extras::dropout>(const GradientParameters& parameters,
+                                                              const Launch& launch);
+extern template cudaError_t launch_gradients<Extras::additive_mask>(const GradientParameters& parameters,
+                                                                    const Launch& launch);
 
-template <typename T, int kWidth, Owns kOwns, bool kExtras = false>
+template <typename T, int kWidth, Owns kOwns, Extras kExtras = Extras::none>
 struct GradientShape {
+  static constexpr bool kBiased = kExtras == Extras::additive_mask;
+  static constexpr bool kDraws = kExtras != Extras::none;
   static constexpr bool kKeySide = kOwns != Owns::queries;
   static constexpr bool kAddsQueries = kOwns >= Owns::keys_for_all;
   static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T));
   // The warps of a pair have the same owned rows: each computes the scores of half of the streamed rows and sums half
   // of the columns over all. Two row tiles of half the columns read less shared memory than one of all.
-  static constexpr bool kPaired = kAddsQueries && kWidth == 128;
+  static constexpr bool kPaired = kAddsQueries && kWidth >= 128;
   static constexpr int kPair = kPaired ? 2 : 1;
   static constexpr int kWarps = kOwns == Owns::more_keys_for_all ? 8 : kRowBytes <= 512 ? 4 : 2;
   static constexpr int kThreads = kWarps * 32;
-  static constexpr int kRowTiles = kAddsQueries && (kWidth <= 64 || kPaired) ? 2 : 1;  // of a warp
+  static constexpr int kRowTiles = kAddsQueries && kWidth <= 128 ? 2 : 1;  // of a warp
   static constexpr int kOwned = kWarps / kPair * kRowTiles * 16;
   static constexpr int kSumColumns = kWidth / kPair;  // of a warp
-  static constexpr int kStreamed = kRowBytes > 256 ? 16 : sizeof(T) == 2 ? 64 : 32;
+  static constexpr int kStreamed = kRowBytes > 256 && !kAddsQueries ? 16 : sizeof(T) == 2 ? 64 : 32;
   // Tiles of streamed rows in shared memory, which may be no more than 99 KiB: of q or k, and of dO or v.
-  static constexpr int kStages = kRowBytes <= 512 ? 2 : 1;
+  static constexpr int kStages = kRowBytes <= (kAddsQueries ? 256 : 512) ? 2 : 1;
+  static constexpr int kSideStages = kAddsQueries ? 2 : kStages;  // and of what else belongs to queries
   static constexpr int kSecondStages = kWidth <= 64 ? 2 : 1;
-  static constexpr int kPartRows = kStreamed / kRowTiles;
-  static constexpr int kParts = kRowTiles / kPair;  // that a warp takes of a tile of streamed rows, one by one
+  static constexpr int kPartRows = kStreamed / (kPaired ? kPair : kRowTiles);
+  static constexpr int kParts = kPaired ? 1 : kRowTiles;  // that a warp takes of a tile of streamed rows, one by one
   static constexpr bool kHeld = sizeof(T) == 2 && kWidth * kRowTiles <= 64 && kKeySide;
-  static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= (kExtras ? 32 : 64) && !kKeySide));
+  static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= (kDraws ? 32 : 64) && !kKeySide));
   static constexpr int kBlocksPerProcessor = kSmall ? 3 : kWarps > 4 ? 1 : 2;
-  using OwnedTile = RowTile<T, kWidth, kOwned, kPaired>;
-  using StreamedTile = RowTile<T, kWidth, kStreamed, kPaired>;
-  using StreamedPart = RowTile<T, kWidth, kPartRows, kPaired>;
-  static constexpr bool kHasExtras = kExtras;
-  static constexpr bool kStagesMask = sizeof(T) == 2 && kExtras && !kAddsQueries;
-  using MaskTile = portable::MaskTile<kKeySide ? kStreamed : kOwned, kKeySide ? kOwned : kStreamed>;
-  using ScoreTile = RowTile<T, kStreamed, kOwned, kPaired>;  // [keys][queries]
+  static constexpr bool kDense = kPaired || (kAddsQueries && kBiased && kWidth == 64);  // for want of room
+  using OwnedTile = RowTile<T, kWidth, kOwned, kDense>;
+  using StreamedTile = RowTile<T, kWidth, kStreamed, kDense>;
+  using StreamedPart = RowTile<T, kWidth, kPartRows, kDense>;
+  static constexpr bool kStagesMask = sizeof(T) == 2 && kBiased;
+  using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kOwned, kKeySide ? kOwned : kStreamed>;
+  using ScoreTile = RowTile<T, kStreamed, kOwned, kDense>;  // [keys][queries]
 };
 
 template <int kCount, bool kDraws>
@@ -80,7 +91,7 @@ struct QuerySide {
 
 template <int kCount>
 struct QuerySide<kCount, true> : QuerySide<kCount, false> {
-  uint2 dropout[kCount];
+  DropoutKeys dropout[kCount];
 };
 
 template <typename Shape>
@@ -90,7 +101,7 @@ struct GradientTiles {
   alignas(Shape::OwnedTile::kAlignment) uint8_t owned[2][Shape::OwnedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
-  QuerySide<kQueries, Shape::kHasExtras && !Shape::kPaired> queries[kKeySide ? Shape::kStages : 1];
+  QuerySide<kQueries, Shape::kDraws && !Shape::kPaired> queries[kKeySide ? Shape::kSideStages : 1];
   float owned_factors[Shape::kOwned];
   alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];
@@ -98,14 +109,15 @@ struct GradientTiles {
   PairBarriers<Shape::kPaired ? Shape::kWarps : 0> barriers;
 };
 
-// What pairs of warps need: the weights, and draws for one tile only, there being no room for more.
+// What pairs of warps need: the weights, in whose place each warp has its part of the mask until then, and draws for
+// one tile only, there being no room for more.
 template <typename Shape, bool kPaired = Shape::kPaired>
 struct PairMemory {};
 
 template <typename Shape>
 struct PairMemory<Shape, true> {
   alignas(Shape::ScoreTile::kAlignment) uint8_t weights[Shape::ScoreTile::kBytes];
-  uint2 dropout[Shape::kStreamed];
+  DropoutKeys dropout[Shape::kStreamed];
 };
 
 // And what the sums of dQ are made of.
@@ -121,7 +133,7 @@ template <typename Shape>
 struct GradientMemory : GradientTiles<Shape>,
                         PairMemory<Shape>,
                         ScoreMemory<Shape>,
-                        MaskMemory<typename Shape::MaskTile, Shape::kStagesMask> {};
+                        MaskMemory<typename Shape::MaskTile, Shape::kStagesMask && !Shape::kPaired> {};
 
 // One step of a block's loop: one tile of streamed rows.
 struct Step {

@@ -5,6 +5,7 @@
 // dO) meet the streamed rows q and dO (k and v): one pair of products gives the logits, the other the gradients of the
 // weights, and both feed sums over the streamed rows. Where dQ is bounded, blocks that own keys add to it as well.
 
+#include "kernels/cuda/portable/block_mask.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/pair_sums.cuh"
 #include "kernels/cuda/portable/products.cuh"
@@ -15,7 +16,7 @@
 
 namespace quest::kernels::cuda::portable {
 
-template <typename T, int kWidth, Owns kOwns, bool kExtras>
+template <typename T, int kWidth, Owns kOwns, Extras kExtras>
 struct GradientBlock {
   using Stored = T;
   using Shape = GradientShape<T, kWidth, kOwns, kExtras>;
@@ -53,6 +54,7 @@ struct GradientBlock {
   bool guarded = false;
   bool takes_back = false;  // what was added to the sums of dQ
   int parity = 0;           // of the step, for the barriers of pairs
+  uint64_t seen_bits = 0;   // by a boolean mask in the next step: none if zero in all lanes
 
   __device__ GradientBlock(const GradientParameters& parameters, Memory& shared, const Place& place, unsigned block)
       : p(parameters),
@@ -65,9 +67,7 @@ struct GradientBlock {
         first_owned(place.tile * Shape::kOwned),
         first_row(first_owned + warp_id() / Shape::kPair * kRowTiles * 16),
         query_slots(static_cast<int>(tile_slots(packed(), p.problem.batch, p.problem.queries, kSumRows))),
-        query_slot(packed() ? static_cast<int>(first_slot(sequence.first_query, sequence.index, kSumRows)) : 0) {
-    if (kAddsQueries) rules.mask_type = MaskType::none;
-  }
+        query_slot(packed() ? static_cast<int>(first_slot(sequence.first_query, sequence.index, kSumRows)) : 0) {}
 
   __device__ const MaskBits& mask_bits() const { return kKeySide ? p.mask_bits.of_keys : p.mask_bits.of_queries; }
   __device__ bool packed() const { return p.problem.cu_seqlens_q != nullptr; }
@@ -85,6 +85,7 @@ struct GradientBlock {
     return {m, sequence.batch, of_head, key ? sequence.first_key : sequence.first_query};
   }
 
+  template <bool kDraws = false>
   __device__ void stage_query_side(int step, int query_head, int first_query) const {
     auto& side = query_side(step);
     const int64_t at =
@@ -94,7 +95,7 @@ struct GradientBlock {
       const bool exists = first_query + i < rules.queries;
       copy_pair(shared_address(side.terms + i), p.query_terms + (exists ? at + i : 0), exists);
       if (kAddsQueries) copy_word(shared_address(side.to_fixed + i), p.to_fixed + (exists ? at + i : 0), exists);
-      if constexpr (kExtras && !kPaired) draw_dropout(step, query_head, first_query, i);
+      if constexpr (kDraws) draw_dropout(step, query_head, first_query, i);
     });
   }
 
@@ -107,8 +108,7 @@ struct GradientBlock {
   }
   __device__ void draw_dropout(int step, int query_head, int first_query, int i) const {
     if (p.problem.dropout_p == 0) return;
-    const DropoutRow draw(p.problem.dropout_seed, sequence.index, query_head, first_query + i);
-    dropout(step)[i] = {draw.first_key, draw.second_key};
+    dropout(step)[i] = dropout_keys(DropoutRow(p.problem.dropout_seed, sequence.index, query_head, first_query + i));
   }
 
   __device__ const float* owned_factors() const { return kKeySide ? p.key_factors : p.query_factors; }
@@ -127,75 +127,46 @@ struct GradientBlock {
     stage<Shape::kThreads>(owned(0), rows_of(kKeySide ? p.k : p.q, head, kKeySide), first_owned, owned_rows());
     stage<Shape::kThreads>(owned(1), rows_of(kKeySide ? p.v : p.grad_out, head, kKeySide), first_owned, owned_rows());
     stage_factors(memory.owned_factors, owned_factors(), head, first_owned, kKeySide);
-    if (!kKeySide) stage_query_side(0, head, first_owned);
+    if (!kKeySide) stage_query_side<Shape::kDraws>(0, head, first_owned);
     commit_copies();
   }
 
   __device__ int streamed_head(Step step) const { return kKeySide ? step.head : head / group; }
   __device__ int streamed_rows() const { return kKeySide ? rules.queries : rules.keys; }
 
-  // There are as many groups of copies in the last step as in the others, for those who count them.
-  __device__ static void stage_nothing() {
-    if (Shape::kStagesMask) commit_copies();
-  }
+  template <GradientPass kPass>
+  static constexpr bool kTakesMask =
+      Shape::kStagesMask && (kPass == GradientPass::biased || kPass == GradientPass::any);
+  template <GradientPass kPass>
+  static constexpr bool kDraws = Shape::kDraws && (kPass == GradientPass::dropping || kPass == GradientPass::any);
 
-  template <bool kPlain>
+  template <GradientPass kPass>
   __device__ void stage_first(const Steps& s, Step step) {
-    if (step.index >= s.count) return stage_nothing();
+    constexpr bool kSimple = kPass != GradientPass::any;
+    if (step.index >= s.count) return;
     const int turn = step.index % Shape::kStages;
     Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
-    rows.aligned |= kPlain;
+    rows.aligned |= kSimple;
     stage<Shape::kThreads>(first_tile(step.index), rows, step.row, streamed_rows());
-    if constexpr (!kPlain) {
+    if constexpr (!kSimple) {
       stage_factors(memory.streamed_factors[turn], streamed_factors(), streamed_head(step), step.row, !kKeySide);
     }
-    if (kKeySide) stage_query_side(step.index, step.head, step.row);
+    if constexpr (kKeySide) stage_query_side<kDraws<kPass> && !kPaired>(step.index, step.head, step.row);
     commit_copies();
   }
-  template <bool kPlain>
+  template <GradientPass kPass>
   __device__ void stage_second(const Steps& s, Step step) {
-    if (step.index >= s.count) return stage_nothing();
+    if (step.index >= s.count) return;
     Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
-    rows.aligned |= kPlain;
+    rows.aligned |= kPass != GradientPass::any;
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
     if constexpr (kPaired) {
-      if constexpr (kExtras) {
+      if constexpr (kDraws<kPass>) {
         each_of<Shape::kThreads, Memory::kQueries>([&](int i) { draw_dropout(step.index, step.head, step.row, i); });
       }
       memory.barriers.arrive_when_landed();
     } else {
       commit_copies();
-    }
-  }
-
-  __device__ auto mask_tile() const { return typename Shape::MaskTile{shared_address(memory.mask)}; }
-  // The part of this warp.
-  __device__ void stage_mask(Step now) {
-    if (!is_additive_16bit(rules.mask_type)) return commit_copies();
-    rules.select_head(p.problem, mask_bits(), sequence, now.head);
-    if constexpr (kKeySide) {
-      copy_mask<kStreamed, 2>(mask_tile(), 0, 2 * warp_id(), rules, now.row, first_owned);
-    } else {
-      copy_mask<16, kStreamed / 8>(mask_tile(), 16 * warp_id(), 0, rules, first_owned, now.row);
-    }
-    commit_copies();
-  }
-  __device__ static void wait_for_mask() {
-    wait_copies<(Shape::kStages > 1) + (Shape::kSecondStages > 1)>();
-    __syncwarp();
-  }
-  __device__ Fragment staged_mask(int step) const {
-    if constexpr (kKeySide) return Engine<T>::load_left_transposed(mask_tile(), step * 16, warp_id());
-    return Engine<T>::load_left(mask_tile(), 16 * warp_id(), step);
-  }
-  __device__ void apply_rules(Accumulator (&scores)[kBlocks], int first_of_queries, int first_of_keys) const {
-    if (!kExtras || !is_additive(rules.mask_type)) {
-      rules.template apply<kRows>(scores, first_of_queries, first_of_keys);
-    } else if constexpr (Shape::kStagesMask) {
-      rules.template apply_additive<kRows>(scores, first_of_queries, first_of_keys,
-                                           [&](int step) { return staged_mask(step); });
-    } else if constexpr (kExtras && !kAddsQueries) {
-      rules.template apply_additive<kRows>(scores, first_of_queries, first_of_keys, NotStaged());
     }
   }
 
@@ -215,7 +186,7 @@ struct GradientBlock {
     scale_columns(scores, memory.streamed_factors[step % Shape::kStages] + part * kPartRows);
   }
 
-  __device__ auto& query_side(int step) const { return memory.queries[kKeySide ? step % Shape::kStages : 0]; }
+  __device__ auto& query_side(int step) const { return memory.queries[kKeySide ? step % Shape::kSideStages : 0]; }
   // Of the queries of query_side: those of the row tile, or of the part of the streamed ones.
   __device__ int first_query(ScorePlace at) const {
     return kKeySide ? at.part * kPartRows : first_row - first_owned + at.row_tile * 16;
@@ -242,21 +213,41 @@ struct GradientBlock {
     return {tile.chunk_address(0, warp_of_pair() * (Tile::kChunks / Shape::kPair))};
   }
 
-  // Whether a pass that neither guards nor takes back can do without factors of queries, negative scales and unaligned
-  // rows: compiled apart, since what it leaves out takes registers and room between its instructions.
-  __device__ bool is_plain() const { return streamed_factors() == nullptr && rules.plain && !stores_rows(); }
+  static constexpr GradientPass kSimplePass = Shape::kBiased  ? GradientPass::biased
+                                              : Shape::kDraws ? GradientPass::dropping
+                                                              : GradientPass::plain;
+  // Whether it is enough, unless something turns out not to be finite.
+  __device__ bool is_simple() const {
+    if (streamed_factors() != nullptr || !p.q.aligned || !p.grad_out.aligned) return false;
+    if (Shape::kBiased) return stages_mask(*this) && p.problem.dropout_p == 0;
+    return rules.plain && rules.mask_type == MaskType::none;
+  }
+
+  // Fetches what tells whether a boolean mask leaves anything of a step, a step ahead, not to wait for it.
+  __device__ void look_ahead(Step step) {
+    if (first_row >= owned_rows() && !kAddsQueries) return;
+    constexpr int kCount = kAddsQueries ? Shape::kOwned : 16;
+    const int first = kAddsQueries ? first_owned : first_row;
+    rules.select_head(p.problem, mask_bits(), sequence, step.head);
+    seen_bits =
+        rules.template bits_of_rows<kRows, kCount, kStreamed>(kKeySide ? step.row : first, kKeySide ? first : step.row);
+  }
 
   // Where there is room for one second tile only, the next one is under way from its last product on.
-  template <bool kPlain>
+  template <GradientPass kPass>
   __device__ void take(const Steps& s, Step now, Step next) {
+    constexpr bool kSimple = kPass != GradientPass::any;
     const int index = now.index;
     const int row = now.row;
     bool active = meets(row);
+    bool any_active = true;  // warp of the block
     // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
-    if (kAddsQueries && !kPlain && guarded) clear_nonfinite_rows(index);
-    if (!kAddsQueries && active) {
+    if (kAddsQueries && !kSimple && guarded) clear_nonfinite_rows(index);
+    if constexpr (!kSimple) {
+      any_active = __any_sync(0xffffffffu, seen_bits != 0);
+      active &= any_active;
+      if (next.index < s.count) look_ahead(next);
       rules.select_head(p.problem, mask_bits(), sequence, now.head);
-      active = rules.template leaves_any<kRows, 1, kStreamed>(kKeySide ? row : first_row, kKeySide ? first_row : row);
     }
     constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
     static_assert(kParts == 1 || (kAddsQueries && !kRefills));
@@ -270,31 +261,41 @@ struct GradientBlock {
       if (active) multiply_rows<OwnedTile>(weights, first_left, first_part);
       if constexpr (!kAddsQueries) {
         if (active && kFirst) multiply_rows<OwnedTile>(grads, second_left, second_part);
-        if constexpr (Shape::kStagesMask) wait_for_mask();
         if (guarded) {
           __syncthreads();
           clear_nonfinite_rows(index);
         }
         if (Shape::kSecondStages == 1 && !kSecond) {
           __syncthreads();
-          stage_second<kPlain>(s, next);
+          stage_second<kPass>(s, next);
         }
       }
+      if constexpr (kTakesMask<kPass>) wait_for_mask(*this, turn);
       if (active) {
         const int first_streamed = row + part * kPartRows;
         const auto first_key = [&](int r) { return kKeySide ? first_row + r * 16 : first_streamed; };
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
           const int first_of_queries = kKeySide ? first_streamed : first_row + r * 16;
-          if constexpr (kPlain) {
+          if constexpr (kPass == GradientPass::biased) {
+            add_mask(*this, weights[r], {r, index, part}, first_of_queries, first_key(r));
+          } else if constexpr (kSimple) {
             rules.template hide<kRows>(weights[r], first_of_queries, first_key(r), -kInfinity);
           } else {
             multiply_owned_factors(weights[r], r);
             multiply_streamed_factors(weights[r], index, part);
-            apply_rules(weights[r], first_of_queries, first_key(r));
+            apply_rules(*this, weights[r], {r, index, part}, first_of_queries, first_key(r));
           }
         }
-        const bool care = !kPlain && guarded;
+      }
+      if constexpr (kTakesMask<kPass> && !kPaired) {
+        __syncwarp();
+        turn + 1 < kParts ? stage_mask(*this, s, now, part + 1) : stage_mask(*this, s, next, 0);
+      }
+      if (active) {
+        const int first_of_keys = kKeySide ? first_row : row + part * kPartRows;
+        const bool care = !kSimple && guarded;
+        const bool drops = kPass == GradientPass::dropping || p.problem.dropout_p > 0;
         if (care) {
           if constexpr (kAddsQueries) multiply_rows<OwnedTile>(grads, second_left, second_part);
         } else if constexpr (kAddsQueries) {
@@ -303,35 +304,34 @@ struct GradientBlock {
 #pragma unroll
             for (int block = step * kBlocks / kSteps; block < (step + 1) * kBlocks / kSteps; ++block) {
 #pragma unroll
-              for (int r = 0; r < kRowTiles; ++r) weigh(*this, weights[r][block], {r, index, part}, block);
+              for (int r = 0; r < kRowTiles; ++r) weigh<kPass>(*this, weights[r][block], {r, index, part}, block);
             }
           });
         } else {
 #pragma unroll
           for (int i = 0; i < kRowTiles * kBlocks; ++i) {
-            weigh(*this, weights[i / kBlocks][i % kBlocks], {i / kBlocks, index, part}, i % kBlocks);
+            weigh<kPass>(*this, weights[i / kBlocks][i % kBlocks], {i / kBlocks, index, part}, i % kBlocks);
           }
         }
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
           const ScorePlace place{r, index, part};
-          const bool drops = kExtras && p.problem.dropout_p > 0;
-          uint32_t kept = 0;
-          if constexpr (kExtras) {
-            if (drops) kept = draw_kept(*this, place, first_key(r));
+          if constexpr (kDraws<kPass>) {
+            if (drops) {
+              differentiate_and_drop(*this, weights[r], grads[r], place, first_of_keys + (kKeySide ? r * 16 : 0), care);
+              continue;
+            }
           }
-          if (kFirst && drops) drop(grads[r], kept, DropoutFactors(p.problem.dropout_p).kept);
           if (care) {
             differentiate_with_care(*this, weights[r], grads[r], place);
           } else if (kFirst) {
             differentiate(*this, weights[r], grads[r], place);
           }
-          if (kSecond && drops) drop(weights[r], kept, 1.0f);
         }
       }
       if constexpr (kPaired) {
         memory.barriers.wait(Meeting::step_done, parity ^ 1);  // that of the step before
-        stage_first<kPlain>(s, next);
+        if (Shape::kStages > 1) stage_first<kPass>(s, next);
       }
       Weights<T, kPartRows> score_gradients[kRowTiles];
 #pragma unroll
@@ -341,7 +341,7 @@ struct GradientBlock {
           share(*this, score_tile(), score_gradients[r], r, part);
         }
         if constexpr (kPaired) share(*this, weight_tile(), Weights<T, kPartRows>(weights[r]), r, part);
-        if (kFirst && !kPlain && (!kAddsQueries || streamed_factors() != nullptr)) {
+        if (kFirst && !kSimple && (!kAddsQueries || streamed_factors() != nullptr)) {
           multiply_streamed_factors(grads[r], index, part);
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
         }
@@ -360,15 +360,17 @@ struct GradientBlock {
       }
       if (kRefills && !kPaired) {
         __syncthreads();
-        stage_second<kPlain>(s, next);
+        stage_second<kPass>(s, next);
       }
       if constexpr (kFirst) {
         if (active) multiply_weights<T>(first_sums, score_gradients, summed_columns(first_part));
       }
-      if constexpr (kPaired) sum_scores_of_others<kPlain>(*this, s, now, next, active, score_gradients);
+      if constexpr (kPaired) sum_scores_of_others<kPass>(*this, s, now, next, active, score_gradients);
     }
     if (kAddsQueries && !kRefills) __syncthreads();
-    if constexpr (kAddsQueries) add_to_queries(now, !kPlain && takes_back);
+    if constexpr (kAddsQueries) {
+      if (any_active) add_to_queries(now, !kSimple && takes_back);
+    }
     if constexpr (kPaired) memory.barriers.arrive(Meeting::step_done);
   }
 
@@ -393,18 +395,25 @@ struct GradientBlock {
   }
 
   // Whether threads store something beside the copies, whose arrival says nothing about it.
-  __device__ bool stores_rows() const { return !p.q.aligned || !p.grad_out.aligned || p.problem.dropout_p > 0; }
+  template <GradientPass kPass>
+  __device__ bool stores_rows() const {
+    if (kPass != GradientPass::any) return kPass == GradientPass::dropping;
+    return !p.q.aligned || !p.grad_out.aligned || p.problem.dropout_p > 0;
+  }
 
-  template <bool kPlain>
+  template <GradientPass kPass>
   __device__ void meet_all(const Steps& s) {
     clear(first_sums);
     clear(second_sums);
     Step now = s.first_step();
-    stage_first<kPlain>(s, now);
-    stage_second<kPlain>(s, now);
+    if (kPass == GradientPass::any && s.count > 0) look_ahead(now);
+    if constexpr (kTakesMask<kPass>) stage_mask(*this, s, now, kPaired ? warp_of_pair() : 0);
+    stage_first<kPass>(s, now);
+    stage_second<kPass>(s, now);
     wait_copies();
     __syncthreads();
-    if (kAddsQueries && !kPlain && guarded) clear_nonfinite<Shape::kThreads>(owned(0), memory.owned_nonfinite);
+    if (kAddsQueries && kPass == GradientPass::any && guarded)
+      clear_nonfinite<Shape::kThreads>(owned(0), memory.owned_nonfinite);
     first_left.take(owned(0), first_row - first_owned);
     second_left.take(owned(1), first_row - first_owned);
 #pragma unroll 1
@@ -412,19 +421,18 @@ struct GradientBlock {
       const Step next = s.template after<kStreamed>(now);
       if constexpr (kPaired) {
         memory.barriers.wait(Meeting::rows_landed, parity);
-        if (!kPlain && stores_rows()) __syncthreads();
+        if (stores_rows<kPass>()) __syncthreads();
       } else {
         wait_copies();
         __syncthreads();
-        if constexpr (Shape::kStagesMask) stage_mask(now);
-        if (Shape::kStages > 1) stage_first<kPlain>(s, next);
-        if (Shape::kSecondStages > 1) stage_second<kPlain>(s, next);
+        if (Shape::kStages > 1) stage_first<kPass>(s, next);
+        if (Shape::kSecondStages > 1) stage_second<kPass>(s, next);
       }
-      take<kPlain>(s, now, next);
+      take<kPass>(s, now, next);
       parity ^= 1;
-      if (Shape::kStages == 1) {
+      if (Shape::kStages == 1 && !kPaired) {
         __syncthreads();
-        stage_first<kPlain>(s, next);
+        stage_first<kPass>(s, next);
       }
       now = next;
     }
@@ -440,7 +448,8 @@ struct GradientBlock {
       }
       meet_all_adding(s);
     } else {
-      run_guarded<T, kWidth>(guarded, [&] { meet_all<false>(s); }, [&] { return sums_are_finite(); });
+      constexpr bool kTwice = sizeof(T) == 2 && (kWidth == 64 || kWidth == 128);
+      run_guarded<kTwice>(guarded, [&] { meet_all<GradientPass::any>(s); }, [&] { return sums_are_finite(); });
     }
     store_gradients(*this);
   }
@@ -458,17 +467,15 @@ struct GradientBlock {
       spoils |= isnan(reciprocals[row]);
     }
     spoils = __syncthreads_or(spoils);
-    if constexpr (!kExtras) {
-      if (!spoils && is_plain()) {
-        meet_all<true>(s);
-        if (!__syncthreads_or(!sums_are_finite())) return;
-        takes_back = true;
-      }
+    if (!spoils && is_simple()) {
+      meet_all<kSimplePass>(s);
+      if (!__syncthreads_or(!sums_are_finite())) return;
+      takes_back = true;
     }
     guarded = spoils;
 #pragma unroll 1
     while (true) {
-      meet_all<false>(s);
+      meet_all<GradientPass::any>(s);
       if (guarded) break;
       if (takes_back) {
         takes_back = false;

@@ -19,17 +19,16 @@ struct MaskMemory<Tile, true> {
   alignas(16) uint8_t mask[Tile::kBytes];
 };
 
-// Starts copying kRows rows and kChunks chunks from (row, chunk) on, by one warp. (first_query, first_key) is the
-// corner of the tile; what lies outside of the mask becomes zero.
+// Starts copying kRows rows and kChunks chunks, those from (query, key) on, to (row, chunk) of the tile, by one warp.
+// What lies outside of the mask becomes zero.
 template <int kRows, int kChunks, typename Tile>
-__device__ void copy_mask(Tile tile, int row, int chunk, const ScoreRules& rules, int first_query, int first_key) {
+__device__ void copy_mask(Tile tile, int row, int chunk, const ScoreRules& rules, int query, int key) {
   constexpr int kColumns = kChunks * Tile::kChunkElements;
   const auto* elements = static_cast<const uint16_t*>(rules.mask);
   const int64_t stride = rules.opaque_row_stride();
-  const int rows_left = rules.queries - first_query - row;
-  const int key = first_key + chunk * Tile::kChunkElements;
+  const int rows_left = rules.queries - query;
   const int keys_left = rules.keys - key;
-  const uint16_t* corner = elements + (first_query + row) * stride + key;
+  const uint16_t* corner = elements + query * stride + key;
   if (reinterpret_cast<uintptr_t>(elements) % 16 == 0 && stride % Tile::kChunkElements == 0) {
 #pragma unroll
     for (int i = lane_id(); i < kRows * kChunks; i += 32) {
@@ -45,7 +44,8 @@ __device__ void copy_mask(Tile tile, int row, int chunk, const ScoreRules& rules
       const int r = i / kColumns;
       const int column = i % kColumns;
       const uint16_t x = r < rows_left && column < keys_left ? corner[r * stride + column] : uint16_t{0};
-      asm volatile("st.shared.u16 [%0], %1;" ::"r"(tile.chunk_address(row + r, chunk) + column * 2), "h"(x) : "memory");
+      const uint32_t at = tile.chunk_address(row + r, chunk + column / Tile::kChunkElements);
+      asm volatile("st.shared.u16 [%0], %1;" ::"r"(at + column % Tile::kChunkElements * 2), "h"(x) : "memory");
     }
   }
 }

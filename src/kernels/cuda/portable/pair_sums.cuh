@@ -2,6 +2,7 @@
 
 // What the warps of a backward block give each other through shared memory.
 
+#include "kernels/cuda/portable/block_mask.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/products.cuh"
 
@@ -32,11 +33,11 @@ __device__ void sum_others(const Block& block, Accumulator (&sums)[Block::kRowTi
 
 // What the scores of the other warp give to dV and dK, once both have shared weights and gradients of scores.
 // `scaled` are this warp's gradients times the factors of the queries, if these have any.
-template <bool kPlain, typename Block, typename T, int kColumns>
+template <GradientPass kPass, typename Block, typename T, int kColumns>
 __device__ void sum_scores_of_others(Block& block, const Steps& s, Step now, Step next, bool active,
                                      const Weights<T, kColumns> (&scaled)[Block::kRowTiles]) {
   const auto& barriers = block.memory.barriers;
-  const bool factors = !kPlain && block.streamed_factors() != nullptr;
+  const bool factors = kPass == GradientPass::any && block.streamed_factors() != nullptr;
   barriers.wait(Meeting::scores_shared, block.parity);
   if (active) sum_others(block, block.second_sums, block.weight_tile(), block.second_tile(now.index));
   barriers.arrive(Meeting::second_free);
@@ -49,7 +50,15 @@ __device__ void sum_scores_of_others(Block& block, const Steps& s, Step now, Ste
   }
   if (active) sum_others(block, block.first_sums, gradients, block.first_tile(now.index));
   barriers.wait(Meeting::second_free, block.parity);
-  block.template stage_second<kPlain>(s, next);
+  if constexpr (Block::template kTakesMask<kPass>) {
+    if (factors && stages_mask(block)) __syncthreads();
+    stage_mask(block, s, next, Block::warp_of_pair());
+  }
+  if constexpr (Block::Shape::kStages == 1) {
+    __syncthreads();
+    block.template stage_first<kPass>(s, next);
+  }
+  block.template stage_second<kPass>(s, next);
 }
 
 }  // namespace quest::kernels::cuda::portable

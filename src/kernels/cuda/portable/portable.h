@@ -14,7 +14,7 @@ std::int64_t forward_workspace(const AttentionProblem& problem);
 cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, float* workspace,
                     const Launch& launch);
 
-std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient);
+std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device);
 // `original` is the problem before preparation: the epilogues lead the gradients back through gain and normalisation.
 cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
                      const BackwardArguments& arguments, float* workspace, const Launch& launch);

@@ -149,11 +149,10 @@ __device__ void clear(Accumulator (&sums)[kRowTiles][kBlocks]) {
 }
 
 // Runs pass() and, if its sums are not all finite, once more with `guarded` set: zero times something hidden that is
-// not finite shows there. For the widths that matter most the pass is compiled twice, so that the ordinary one is free
-// of what only the other needs.
-template <typename T, int kWidth, typename Pass, typename Finite>
+// not finite shows there. kTwice: compiled twice, so that the ordinary one is free of what only the other needs.
+template <bool kTwice, typename Pass, typename Finite>
 __device__ void run_guarded(bool& guarded, Pass pass, Finite finite) {
-  if constexpr (sizeof(T) == 2 && (kWidth == 64 || kWidth == 128)) {
+  if constexpr (kTwice) {
     guarded = false;
     pass();
     if (!__syncthreads_or(!finite())) return;

@@ -13,7 +13,7 @@ namespace quest::kernels::cuda::portable {
 
 // What a query brings to its weights besides its rows.
 struct QueryTerms {
-  float lse;    // in units of log 2; +inf for a row that sees no key, whose weights are then 0
+  float lse;    // in units of log 2, natural ones beside a bias; +inf for a row that sees no key: its weights are 0
   float delta;  // dO·O
 };
 
@@ -123,17 +123,26 @@ struct TermsParameters {
   float* to_fixed;  // [B, H, Nq]; NaN where the gradient is
   int32_t* sums;    // [B, H, tiles][kSumRows · width]; null: dQ is not summed in fixed point
   int width;
+  MaskBits mask_bits;  // a row is a query's
 };
 
-// The largest ‖v‖ among the keys that queries from `first_row` on see: those that all of them see, and the others.
+// The largest ‖v‖ among the keys that queries from `first_row` on see: those that order leaves to all of them, and the
+// others. Where there is a mask, which excludes order, up to kLooseness times as much.
 struct LargestValue {
+  static constexpr float kLooseness = 8;
+  static constexpr int kKeysPerLane = kSumRows / kLanesPerRow;
+
   const float* of_row;
+  const float* of_tile;
   CausalLimit limit;
+  ScoreRules rules;
+  int tiles;
   int common_keys;
   float common = 0;
 
   __device__ LargestValue(const TermsParameters& p, const Sequence& sequence, int head, int first_row)
-      : limit(p.problem.causal, sequence) {
+      : limit(p.problem.causal, sequence), rules(p.problem, sequence, p.mask_bits) {
+    rules.select_head(p.problem, p.mask_bits, sequence, head);
     const AttentionProblem& problem = p.problem;
     const bool packed = problem.cu_seqlens_k != nullptr;
     const int64_t slots = tile_slots(packed, problem.batch, problem.keys, kSumRows);
@@ -141,14 +150,44 @@ struct LargestValue {
     const int64_t key_head = head / (problem.heads / problem.kv_heads);
     const int64_t first = dense_row(sequence.batch, problem.kv_heads, key_head, slots, slot);
     const auto seen = static_cast<int>(limit.limit(first_row));
-    const int tiles = limit.active ? seen / kSumRows : static_cast<int>(ceil_div(seen, kSumRows));
+    tiles = limit.active ? seen / kSumRows : static_cast<int>(ceil_div(seen, kSumRows));
     common_keys = tiles * kSumRows;
     of_row = p.value_lengths.of_row + first * kSumRows;
-    for (int tile = lane_id(); tile < tiles; tile += 32) common = fmaxf(common, p.value_lengths.of_tile[first + tile]);
+    of_tile = p.value_lengths.of_tile + first;
+    for (int tile = lane_id(); tile < tiles; tile += 32) common = fmaxf(common, of_tile[tile]);
     common = largest_over<32>(common);
   }
 
+  __device__ float left_of_tile(int row, int tile) const {
+    float largest = 0;
+#pragma unroll
+    for (int i = 0; i < kKeysPerLane; ++i) {
+      const int key = tile * kSumRows + threadIdx.x % kLanesPerRow * kKeysPerLane + i;
+      if (key < rules.keys && rules.leaves(row, key)) largest = fmaxf(largest, of_row[key]);
+    }
+    return largest_over<kLanesPerRow>(largest);
+  }
+
+  // Looks for visible keys in tiles that may hold much longer values than those found so far, which the first tile
+  // mostly leaves none of.
+  __device__ float left_by_mask(int row) const {
+    float largest = 0;
+    float passed_over = 0;
+    int tile = static_cast<int>(static_cast<int64_t>(row) * tiles / rules.queries);
+    for (int i = 0; i < tiles; ++i) {
+      if (__any_sync(0xffffffffu, of_tile[tile] > kLooseness * largest)) {
+        largest = fmaxf(largest, left_of_tile(row, tile));
+        if (__all_sync(0xffffffffu, common <= kLooseness * largest)) return common;
+      } else {
+        passed_over = fmaxf(passed_over, of_tile[tile]);
+      }
+      tile = tile + 1 < tiles ? tile + 1 : 0;
+    }
+    return fmaxf(largest, passed_over);
+  }
+
   __device__ float seen_by(int row) const {
+    if (rules.mask_type != MaskType::none) return left_by_mask(row);
     float largest = common;
     const auto seen = static_cast<int>(limit.limit(row));
     for (int key = common_keys + threadIdx.x % kLanesPerRow; key < seen; key += kLanesPerRow) {
@@ -187,11 +226,13 @@ __global__ void __launch_bounds__(kRowThreads) terms_kernel(const __grid_constan
     }
     if (!exists || threadIdx.x % kLanesPerRow > 0) continue;
     const float lse = p.lse[head_row + row];
-    p.terms[head_row + row] = {lse == -kInfinity ? kInfinity : lse * kLog2E, delta};
+    const float unit = is_additive(problem.mask.type) ? 1.0f : kLog2E;
+    p.terms[head_row + row] = {lse == -kInfinity ? kInfinity : lse * unit, delta};
     if (!fixed) continue;
-    // Weights are computed again from rounded logarithms.
+    // Weights are computed again from rounded logarithms; where those have no digits left, none is more than one.
     constexpr float kWeightSlack = 1.25f;
-    bound *= kWeightSlack;
+    constexpr float kLargestExact = 0x1p17f;
+    bound *= fabsf(lse) < kLargestExact ? kWeightSlack : fmaxf(kWeightSlack, static_cast<float>(sequence.keys));
     const bool defined = bound <= FLT_MAX && lse <= FLT_MAX;
     p.to_fixed[head_row + row] = lse == -kInfinity ? 1.0f : defined ? fixed_point_factor(bound) : CUDART_NAN_F;
   }

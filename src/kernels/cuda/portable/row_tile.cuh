@@ -122,18 +122,22 @@ __device__ void stage(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& fro
   static_assert(kRows * Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunks == 0);
   constexpr int kSteps = kRows * Tile::kChunks / kThreads;
   constexpr int kStepRows = kThreads / Tile::kChunks;
-  static_assert(!kDense || kStepRows % Tile::kPeriod == 0);
+  static_assert(!kDense || kStepRows % Tile::kPeriod == 0 || Tile::kPeriod % kStepRows == 0);
   const int row = threadIdx.x / Tile::kChunks;
   const int chunk = threadIdx.x % Tile::kChunks;
   const int column = chunk * Tile::kChunkElements;
-  const uint32_t destination = tile.chunk_address(row, chunk);
+  const uint32_t first_destination = tile.chunk_address(row, chunk);
+  const auto destination = [&](int i) {
+    const int permutation = kDense ? (i * kStepRows & Tile::kLow) * 16 : 0;
+    return (first_destination ^ permutation) + i * kStepRows * Tile::kRowBytes;
+  };
   if (from.aligned) {
     const int valid_rows = column < from.dim ? end - first - row : 0;
     const T* source = from.data + (first + row) * from.stride + column;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       const bool valid = i * kStepRows < valid_rows;
-      copy_chunk(destination + i * kStepRows * Tile::kRowBytes, valid ? source : from.data, valid);
+      copy_chunk(destination(i), valid ? source : from.data, valid);
       source += kStepRows * from.stride;
     }
   } else {
@@ -148,7 +152,7 @@ __device__ void stage(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& fro
       }
       uint4 words;
       memcpy(&words, elements, sizeof(words));
-      store_chunk(destination + i * kStepRows * Tile::kRowBytes, words);
+      store_chunk(destination(i), words);
     }
   }
 }

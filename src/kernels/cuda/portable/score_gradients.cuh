@@ -28,18 +28,31 @@ __device__ QueryTerms terms_of(const Block& work, ScorePlace at, int block, int 
   return work.query_side(at.step).terms[query_of(work, at, block, i)];
 }
 
-// A large bias may round an exponent above 0, where a weight cannot be.
-__device__ inline float no_more_than_zero(float exponent) { return exponent > 0 ? 0.0f : exponent; }
+// A large bias may round an exponent above 0, where a weight cannot be. NaN stays NaN.
+__device__ inline float no_more_than_zero(float exponent) {
+  float result;
+  asm("min.NaN.f32 %0, %1, 0f00000000;" : "=f"(result) : "f"(exponent));
+  return result;
+}
 
-// Turns logits into weights.
-template <typename Block>
+// Of a weight, in units of log 2, from a score to which the rules were applied.
+template <GradientPass kPass, typename Block>
+__device__ float exponent_of(const Block& work, float score, float lse, float factor) {
+  constexpr bool kAny = Block::Shape::kBiased && kPass == GradientPass::any;
+  if (kPass == GradientPass::biased || (kAny && is_additive(work.rules.mask_type))) {
+    return no_more_than_zero(score - lse) * kLog2E;
+  }
+  return fmaf(score, work.rules.unit() * factor, -lse);
+}
+
+// Turns scores into weights.
+template <GradientPass kPass, typename Block>
 __device__ void weigh(const Block& work, Accumulator& weights, ScorePlace at, int block) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float factor = work.owned_factor(at.row_tile, i / 2);
     float& x = weights.x[i];
-    const float exponent = fmaf(x, work.rules.unit() * factor, -terms_of(work, at, block, i).lse);
-    x = exp2_fast(Block::Shape::kHasExtras ? no_more_than_zero(exponent) : exponent);
+    x = exp2_fast(exponent_of<kPass>(work, x, terms_of(work, at, block, i).lse, factor));
     if (Block::kAddsQueries) x *= factor;
   }
 }
@@ -64,7 +77,6 @@ __device__ void differentiate_with_care(const Block& work, Accumulator (&weights
                                         Accumulator (&grads)[kBlocks], ScorePlace at) {
   const auto& memory = work.memory;
   const float factor[2] = {work.owned_factor(at.row_tile, 0), work.owned_factor(at.row_tile, 1)};
-  const float unit[2] = {work.rules.unit() * factor[0], work.rules.unit() * factor[1]};
 #pragma unroll
   for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
@@ -77,7 +89,7 @@ __device__ void differentiate_with_care(const Block& work, Accumulator (&weights
       bool hidden = weight == -kInfinity || terms.lse == kInfinity;
       // Its score was minus infinity where the sum over the row is finite.
       if (Block::kAddsQueries && memory.owned_nonfinite[owned]) hidden |= !isnan(terms.lse);
-      const float exponent = fmaf(weight, unit[i / 2], -terms.lse);
+      const float exponent = exponent_of<GradientPass::any>(work, weight, terms.lse, factor[i / 2]);
       weight = hidden ? 0.0f : exp2_fast(no_more_than_zero(exponent));
       if (Block::kFirst) {
         grad = weight == 0 ? 0.0f : weight * (grad - terms.delta);
@@ -94,31 +106,48 @@ __device__ void differentiate_with_care(const Block& work, Accumulator (&weights
   }
 }
 
-// Bit 4 · block + i tells whether dropout keeps element i of a block.
-template <typename Block>
-__device__ uint32_t draw_kept(const Block& work, ScorePlace at, int first_key) {
-  static_assert(Block::kBlocks * 4 <= 32);
+// f(weight, grad, kept, delta) for all scores of a block whose first key is first_key.
+template <typename Block, int kBlocks, typename F>
+__device__ void visit_draws(const Block& work, Accumulator (&weights)[kBlocks], Accumulator (&grads)[kBlocks],
+                            ScorePlace at, int first_key, F f) {
+  static_assert(kBlocks % 2 == 0);
   const DropoutFactors factors(work.p.problem.dropout_p);
-  uint32_t kept = 0;
+  // Number i of the scores that have the first key of a pair; the other key is in the next row or block.
+  constexpr int kRowStep = Block::kKeySide ? 2 : 0;
+  constexpr int kBlockStep = Block::kKeySide ? 0 : 1;
 #pragma unroll
-  for (int block = 0; block < Block::kBlocks; ++block) {
+  for (int i = 0; i < kBlocks * 2; ++i) {
+    const int block = Block::kKeySide ? i / 2 : i / 4 * 2;
+    const int element = Block::kKeySide ? i % 2 : i % 4;
+    const int key = Block::kKeySide ? lane_row() : block / 2 * 8 + lane_column() + element % 2;
+    const uint32_t pair = draw_pair(work.dropout(at.step)[query_of(work, at, block, element)], first_key / 2 + key);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int key = first_key + (Block::kKeySide ? lane_row() + i / 2 * 8 : block * 8 + lane_column() + i % 2);
-      const uint2 draw = work.dropout(at.step)[query_of(work, at, block, i)];
-      if (factors.keeps(draw.x, draw.y, key)) kept |= 1u << (block * 4 + i);
+    for (int second = 0; second < 2; ++second) {
+      const int b = block + second * kBlockStep;
+      const int e = element + second * kRowStep;
+      f(weights[b].x[e], grads[b].x[e], factors.keeps(pair, second != 0), terms_of(work, at, b, e).delta);
     }
   }
-  return kept;
 }
 
-template <int kBlocks>
-__device__ void drop(Accumulator (&numbers)[kBlocks], uint32_t kept, float factor) {
-#pragma unroll
-  for (int i = 0; i < kBlocks * 4; ++i) {
-    float& x = numbers[i / 4].x[i % 4];
-    x = kept >> i & 1 ? x * factor : 0.0f;
+// All of it for weights of which some are dropped, which then become zero.
+template <typename Block, int kBlocks>
+__device__ void differentiate_and_drop(const Block& work, Accumulator (&weights)[kBlocks],
+                                       Accumulator (&grads)[kBlocks], ScorePlace at, int first_key, bool care) {
+  const float factor = DropoutFactors(work.p.problem.dropout_p).kept;
+  if (care) {
+    visit_draws(work, weights, grads, at, first_key,
+                [&](float&, float& grad, bool kept, float) { grad = kept ? grad * factor : 0.0f; });
+    differentiate_with_care(work, weights, grads, at);
+    visit_draws(work, weights, grads, at, first_key, [&](float& weight, float&, bool kept, float) {
+      if (!kept) weight = 0;
+    });
+    return;
   }
+  visit_draws(work, weights, grads, at, first_key, [&](float& weight, float& grad, bool kept, float delta) {
+    if (Block::kFirst) grad = weight * fmaf(kept ? grad : 0.0f, factor, -delta);
+    if (Block::kSecond) weight = kept ? weight : 0.0f;
+  });
 }
 
 }  // namespace quest::kernels::cuda::portable

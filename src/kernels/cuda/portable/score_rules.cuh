@@ -1,6 +1,6 @@
 #pragma once
 
-// From products of rows to the logits of one head, in units of log 2: scale, mask, order.
+// From products of rows to the logits of one head: scale, mask, order.
 
 #include <limits>
 #include <type_traits>
@@ -15,8 +15,11 @@ namespace quest::kernels::cuda::portable {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr bool is_additive(MaskType type) { return type > MaskType::boolean; }
-// What is compiled apart: it would take registers from everything else.
-constexpr bool has_extras(const AttentionProblem& p) { return is_additive(p.mask.type) || p.dropout_p > 0; }
+// What is compiled apart, not to take registers from everything else; an additive mask may come with dropout.
+enum class Extras { none, dropout, additive_mask };
+constexpr Extras extras_of(const AttentionProblem& p) {
+  return is_additive(p.mask.type) ? Extras::additive_mask : p.dropout_p > 0 ? Extras::dropout : Extras::none;
+}
 constexpr bool is_additive_16bit(MaskType type) { return type > MaskType::additive_float32; }
 
 enum class Along { queries, keys };  // what the rows of a block of scores are
@@ -40,6 +43,13 @@ __device__ void visit(Accumulator (&scores)[kBlocks], int first_query, int first
 // In place of a function that gives pieces of a mask in shared memory.
 struct NotStaged {};
 
+// What products become scores by: one number for both of a lane's rows in a tile, and for all columns, or not.
+struct RowScales {
+  float of_half[2];
+
+  __device__ float operator()(int half, int /*block*/, int /*odd*/) const { return of_half[half]; }
+};
+
 struct ScoreRules {
   int queries;
   int keys;
@@ -49,7 +59,7 @@ struct ScoreRules {
   const void* mask = nullptr;  // of the selected head; bits of a boolean one
   int64_t mask_row_stride;
   int mask_word_stride;
-  float scale;  // scale · log2 e
+  float scale;  // of scores in units of log 2; beside a bias in natural ones, where no finite bias is too large
   bool plain;   // nothing but the scale stands before the exponential
 
   // `bits` have the rows that blocks of scores have.
@@ -61,7 +71,7 @@ struct ScoreRules {
         mask_type(p.mask.type),
         mask_row_stride(mask_type == MaskType::boolean ? bits.row_stride : p.mask.row_stride),
         mask_word_stride(bits.word_stride),
-        scale(p.scale * kLog2E),
+        scale(is_additive(mask_type) ? p.scale : p.scale * kLog2E),
         plain(!is_additive(mask_type) && scale > 0) {}
 
   __device__ void select_head(const AttentionProblem& p, const MaskBits& bits, const Sequence& s, int head) {
@@ -77,8 +87,8 @@ struct ScoreRules {
   __device__ int limit(int query) const { return causal ? max(0, min(keys, query + 1 + offset)) : keys; }
   __device__ int first_query(int key) const { return causal ? max(0, key - offset) : 0; }
 
-  // What scores are to be multiplied by after apply().
-  __device__ float unit() const { return plain ? scale : 1.0f; }
+  // What scores are to be multiplied by after apply(), to be in units of log 2.
+  __device__ float unit() const { return plain ? scale : is_additive(mask_type) ? kLog2E : 1.0f; }
 
   // Addresses would otherwise be computed ahead of the loop over tiles and fill registers even where no mask is.
   __device__ int64_t opaque_row_stride() const {
@@ -87,32 +97,36 @@ struct ScoreRules {
     return stride;
   }
 
-  // Of this lane's row in half a tile of 16: bit i is the i-th of kColumns columns.
-  template <Along kRows, int kColumns>
-  __device__ uint64_t bits_of_row(int first_query, int first_key, int half) const {
+  // Bit i is the i-th of kColumns columns.
+  template <int kColumns>
+  __device__ uint64_t bits_of_row(int row, int column) const {
     static_assert(kBitsPerWord % kColumns == 0);
-    const int row = (kRows == Along::keys ? first_key : first_query) + lane_row() + half * 8;
-    const int column = kRows == Along::keys ? first_query : first_key;
     const auto* words = static_cast<const uint64_t*>(mask) + column / kBitsPerWord * mask_word_stride;
     const uint64_t bits = words[row * opaque_row_stride()] >> column % kBitsPerWord;
     return kColumns == kBitsPerWord ? bits : bits & ((uint64_t{1} << kColumns) - 1);
   }
 
-  // Whether a boolean mask leaves anything of kRowTiles · 16 rows and kColumns columns to this warp.
-  template <Along kRows, int kRowTiles, int kColumns>
-  __device__ bool leaves_any(int first_query, int first_key) const {
-    if (mask_type != MaskType::boolean) return true;
+  // Zero in all lanes where a boolean mask leaves nothing of kCount rows and kColumns columns.
+  template <Along kRows, int kCount, int kColumns>
+  __device__ uint64_t bits_of_rows(int first_query, int first_key) const {
+    if (mask_type != MaskType::boolean) return 1;
+    const int first = kRows == Along::keys ? first_key : first_query;
+    const int last = (kRows == Along::keys ? keys : queries) - 1;
     uint64_t bits = 0;
 #pragma unroll
-    for (int half = 0; half < kRowTiles * 2; ++half) bits |= bits_of_row<kRows, kColumns>(first_query, first_key, half);
-    return __any_sync(0xffffffffu, bits != 0);
+    for (int i = lane_id() % kCount; i < kCount; i += 32) {
+      bits |= bits_of_row<kColumns>(min(first + i, last), kRows == Along::keys ? first_query : first_key);
+    }
+    return bits;
   }
 
   template <Along kRows, int kBlocks>
   __device__ void hide_by_bits(Accumulator (&scores)[kBlocks], int first_query, int first_key) const {
+    const int row = (kRows == Along::keys ? first_key : first_query) + lane_row();
+    const int column = kRows == Along::keys ? first_query : first_key;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const uint64_t seen = bits_of_row<kRows, kBlocks * 8>(first_query, first_key, half) >> lane_column();
+      const uint64_t seen = bits_of_row<kBlocks * 8>(row + half * 8, column) >> lane_column();
 #pragma unroll
       for (int i = 0; i < kBlocks * 2; ++i) {
         if ((seen >> (i / 2 * 8 + i % 2) & 1) == 0) scores[i / 2].x[half * 2 + i % 2] = -kInfinity;
@@ -120,62 +134,80 @@ struct ScoreRules {
     }
   }
 
-  // Scores in units of log 2, plus bias(element of the mask); minus infinity hides even NaN. Rows past the end read the
-  // last one: hide() has the last word on them.
-  template <Along kRows, typename Stored, int kBlocks, typename Bias>
-  __device__ void add_mask(Accumulator (&scores)[kBlocks], int first_query, int first_key, Bias bias) const {
+  // Whether the mask leaves a key to a query.
+  __device__ bool leaves(int query, int key) const {
+    const int64_t at = query * mask_row_stride + key;
+    switch (mask_type) {
+      case MaskType::none:
+        return true;
+      case MaskType::boolean:
+        return (bits_of_row<kBitsPerWord>(query, key) & 1) != 0;
+      case MaskType::additive_float32:
+        return static_cast<const float*>(mask)[at] != -kInfinity;
+      case MaskType::additive_bfloat16:
+        return Element<__nv_bfloat16>::low(static_cast<const uint16_t*>(mask)[at]) != -kInfinity;
+      default:
+        return Element<__half>::low(static_cast<const uint16_t*>(mask)[at]) != -kInfinity;
+    }
+  }
+
+  // Minus infinity is to hide even NaN. Where it does not, that shows in the results.
+  __device__ static void add_bias(float& x, float scale, float bias, bool hides_nan) {
+    x = fmaf(x, scale, bias);
+    if (hides_nan && bias == -kInfinity) x = bias;
+  }
+
+  // Products of rows become scores, plus a mask of float32. Rows past the end read the last one: hide() has the last
+  // word on them.
+  template <Along kRows, int kBlocks, typename Scales>
+  __device__ void add_mask(Accumulator (&scores)[kBlocks], int first_query, int first_key, const Scales& scale,
+                           bool hides_nan) const {
     const int64_t stride = opaque_row_stride();
-    const auto* elements = static_cast<const Stored*>(mask);
-    const auto add = [&](float& x, const Stored* element, bool exists) {
-      add_bias(x, bias(exists ? *element : Stored()));
+    const auto* elements = static_cast<const float*>(mask);
+    const auto add = [&](int block, int i, const float* element, bool exists) {
+      add_bias(scores[block].x[i], scale(i / 2, block, i % 2), exists ? *element : 0.0f, hides_nan);
     };
     if constexpr (kRows == Along::queries) {
       const int key = first_key + lane_column();
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int query = min(first_query + lane_row() + half * 8, queries - 1);
-        const Stored* row = elements + query * stride + key;
+        const float* row = elements + query * stride + key;
 #pragma unroll
         for (int i = 0; i < kBlocks * 2; ++i) {
           const int column = i / 2 * 8 + i % 2;
-          add(scores[i / 2].x[half * 2 + i % 2], row + column, key + column < keys);
+          add(i / 2, half * 2 + i % 2, row + column, key + column < keys);
         }
       }
     } else {
       const int key = min(first_key + lane_row(), keys - 1);
       const int below = min(8, keys - 1 - key);
       const int query = first_query + lane_column();
-      const Stored* row = elements + query * stride + key;
+      const float* row = elements + query * stride + key;
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block, row += 8 * stride) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          add(scores[block].x[i], row + i % 2 * stride + i / 2 * below, query + block * 8 + i % 2 < queries);
+          add(block, i, row + i % 2 * stride + i / 2 * below, query + block * 8 + i % 2 < queries);
         }
       }
     }
   }
 
-  // The most negative finite number must stay finite.
-  __device__ void add_bias(float& x, float bias) const {
-    float in_log2_units;
-    asm("max.NaN.f32 %0, %1, %2;"
-        : "=f"(in_log2_units)
-        : "f"(bias * kLog2E), "f"(std::numeric_limits<float>::lowest()));
-    x = bias == -kInfinity ? bias : fmaf(x, scale, in_log2_units);
-  }
-
-  // staged(step) has the mask for blocks 2 · step and 2 · step + 1 as a left operand has its elements.
-  template <int kBlocks, typename Staged, typename Bias>
-  __device__ void add_staged(Accumulator (&scores)[kBlocks], Staged staged, Bias bias) const {
+  // The same with a mask of T: staged(step) has it for blocks 2 · step and 2 · step + 1 as a left operand has its
+  // elements.
+  template <typename T, int kBlocks, typename Scales, typename Staged>
+  __device__ static void add_staged(Accumulator (&scores)[kBlocks], const Scales& scale, Staged staged,
+                                    bool hides_nan) {
 #pragma unroll
     for (int step = 0; step < kBlocks / 2; ++step) {
       const Fragment pairs = staged(step);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        float* x = scores[2 * step + i / 2].x + i % 2 * 2;
-        add_bias(x[0], bias(pairs.x[i] & 0xffffu));
-        add_bias(x[1], bias(pairs.x[i] >> 16));
+        const int block = 2 * step + i / 2;
+        float* x = scores[block].x + i % 2 * 2;
+        add_bias(x[0], scale(i % 2, block, 0), Element<T>::low(pairs.x[i]), hides_nan);
+        add_bias(x[1], scale(i % 2, block, 1), Element<T>::high(pairs.x[i]), hides_nan);
       }
     }
   }
@@ -188,22 +220,17 @@ struct ScoreRules {
     hide<kRows>(scores, first_query, first_key, -kInfinity);
   }
 
-  // The same where the mask is additive; one of 16-bit elements is taken from where it was staged.
-  template <Along kRows, int kBlocks, typename Staged>
-  __device__ void apply_additive(Accumulator (&scores)[kBlocks], int first_query, int first_key, Staged staged) const {
-    if (mask_type == MaskType::additive_float32) {
-      add_mask<kRows, float>(scores, first_query, first_key, [](float x) { return x; });
-    } else {
-      const bool half = mask_type == MaskType::additive_float16;
-      const auto bias = [half](uint32_t bits) {
-        return half ? Element<__half>::low(bits) : Element<__nv_bfloat16>::low(bits);
-      };
-      if constexpr (std::is_same_v<Staged, NotStaged>) {
-        add_mask<kRows, uint16_t>(scores, first_query, first_key, bias);
-      } else {
-        add_staged(scores, staged, bias);
+  // The same where the mask is additive; one of T is taken from where it was staged.
+  template <Along kRows, typename T, int kBlocks, typename Scales, typename Staged>
+  __device__ void apply_additive(Accumulator (&scores)[kBlocks], int first_query, int first_key, const Scales& scale,
+                                 Staged staged, bool hides_nan) const {
+    if constexpr (!std::is_same_v<Staged, NotStaged>) {
+      if (mask_type != MaskType::additive_float32) {
+        add_staged<T>(scores, scale, staged, hides_nan);
+        return hide<kRows>(scores, first_query, first_key, -kInfinity);
       }
     }
+    add_mask<kRows>(scores, first_query, first_key, scale, hides_nan);
     hide<kRows>(scores, first_query, first_key, -kInfinity);
   }
 

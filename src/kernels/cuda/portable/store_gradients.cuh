@@ -42,24 +42,27 @@ __device__ void store_value_rows(const Block& block, Accumulator (&sums)[kBlocks
                                      block.first_row + r * 16, static_cast<int>(block.sequence.keys_stored));
 }
 
-// Each warp of a pair has half of the columns of two row tiles, and receives all columns of one: the first warp of the
-// first tile. Called by all threads, with room for as many accumulators as all of them give.
-template <int kHalf>
-__device__ void trade_columns(const Accumulator (&sums)[2][kHalf], Accumulator (&whole)[2 * kHalf],
-                              Accumulator* shared) {
-  const bool second = warp_id() % 2 == 1;
+// Each warp of a pair has half of the columns of two matrices, and receives all columns of one: the first warp of the
+// first. Called by all threads, kAtOnce of whose accumulators have room.
+template <int kAtOnce, int kHalf>
+__device__ void trade_columns(const Accumulator (&first)[kHalf], const Accumulator (&second)[kHalf],
+                              Accumulator (&whole)[2 * kHalf], Accumulator* shared) {
+  const bool gets_second = warp_id() % 2 == 1;
   Accumulator* places = shared + lane_id();
-  __syncthreads();
 #pragma unroll
-  for (int block = 0; block < kHalf; ++block) {
-    places[(warp_id() * kHalf + block) * 32] = second ? sums[0][block] : sums[1][block];
-  }
-  __syncthreads();
+  for (int begin = 0; begin < kHalf; begin += kAtOnce) {
+    __syncthreads();
 #pragma unroll
-  for (int block = 0; block < kHalf; ++block) {
-    const Accumulator received = places[((warp_id() ^ 1) * kHalf + block) * 32];
-    whole[block] = second ? received : sums[0][block];
-    whole[kHalf + block] = second ? sums[1][block] : received;
+    for (int i = 0; i < kAtOnce; ++i) {
+      places[(warp_id() * kAtOnce + i) * 32] = gets_second ? first[begin + i] : second[begin + i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const Accumulator received = places[((warp_id() ^ 1) * kAtOnce + i) * 32];
+      whole[begin + i] = gets_second ? received : first[begin + i];
+      whole[kHalf + begin + i] = gets_second ? second[begin + i] : received;
+    }
   }
 }
 
@@ -68,14 +71,22 @@ __device__ void store_gradients(Block& block) {
   using Shape = typename Block::Shape;
   if constexpr (Shape::kPaired) {
     auto& room = block.memory.streamed_first;
-    static_assert(sizeof(room) >= sizeof(block.first_sums[0]) * Shape::kThreads);
+    constexpr int kAtOnce = 8;
+    static_assert(sizeof(room) >= sizeof(Accumulator) * kAtOnce * Shape::kThreads);
     auto* shared = reinterpret_cast<Accumulator*>(room);
-    const int r = block.warp_of_pair();
+    const int warp = block.warp_of_pair();
+    auto& keys = block.first_sums;
+    auto& values = block.second_sums;
     Accumulator whole[Shape::kSumColumns / 8 * 2];
-    trade_columns(block.first_sums, whole, shared);
-    store_key_rows(block, whole, r);
-    trade_columns(block.second_sums, whole, shared);
-    store_value_rows(block, whole, r);
+    if constexpr (Shape::kRowTiles == 2) {
+      trade_columns<kAtOnce>(keys[0], keys[1], whole, shared);
+      store_key_rows(block, whole, warp);
+      trade_columns<kAtOnce>(values[0], values[1], whole, shared);
+      store_value_rows(block, whole, warp);
+    } else {
+      trade_columns<kAtOnce>(keys[0], values[0], whole, shared);
+      warp == 0 ? store_key_rows(block, whole, 0) : store_value_rows(block, whole, 0);
+    }
   } else if constexpr (Block::kKeySide) {
 #pragma unroll
     for (int r = 0; r < Shape::kRowTiles; ++r) {
