@@ -167,7 +167,7 @@ TEST(Dropout, NeighboursAreIndependent) {
   constexpr std::int64_t kSide = 256;
   std::vector<float> keep(kSide * kSide);
   kernels::cpu::dropout_factors(0.5F, 11, 1, 1, kSide, kSide, keep.data());
-  for (const std::size_t lag : {std::size_t{1}, std::size_t{4}, std::size_t{16}, std::size_t{kSide}}) {
+  for (const std::size_t lag : {1U, 4U, 8U, 16U, 256U}) {
     double agreements = 0.0;
     for (std::size_t i = lag; i < keep.size(); ++i) {
       agreements += keep[i] == keep[i - lag] ? 1.0 : 0.0;
