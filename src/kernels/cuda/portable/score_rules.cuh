@@ -43,7 +43,7 @@ __device__ void visit(Accumulator (&scores)[kBlocks], int first_query, int first
 // In place of a function that gives pieces of a mask in shared memory.
 struct NotStaged {};
 
-// What products become scores by: one number for both of a lane's rows in a tile, and for all columns, or not.
+// What products become scores by: a number for each of a lane's two rows in a tile.
 struct RowScales {
   float of_half[2];
 
