@@ -173,8 +173,9 @@ def one_option(dim):
 def one_option_each():
     for option, dtype in itertools.product(one_option(64), (BF16, F16, F32)):
         yield Case(**{"queries": 77, "keys": 93, **option, "dtype": dtype})
-    for option in one_option(128):
-        yield Case(**{"queries": 300, "dim": 128, **option})
+    for dim in (96, 128, 192):
+        for option in one_option(dim):
+            yield Case(**{"queries": 300, "dim": dim, **option})
     for option in one_option(64):
         yield Case(**{"queries": 197, "heads": 4, **option})
     # Rows so short that a gain of dimensions is not rounded into them.
@@ -191,7 +192,7 @@ def more_masks():
     """Which the tiled kernels pack or stage in ways of their own."""
     # Masks whose rows are whole words of 16 bytes; the others mostly are not.
     masks = ("bool", "rows", "window", "float32", "own", "heads", "keys")
-    for mask, dim, dtype in itertools.product(masks, (16, 32, 64, 128, 256), (BF16, F16, F32)):
+    for mask, dim, dtype in itertools.product(masks, (16, 32, 64, 96, 128, 192, 256), (BF16, F16, F32)):
         yield Case(queries=197, keys=320, mask=mask, dim=dim, dtype=dtype)
     # Head dimensions for which torch computes in float32 where there is a mask, or where they differ.
     for dim, dtype in itertools.product((2, 3, 5, 12, 20, 60, 100, 250), (BF16, F16)):
@@ -248,13 +249,13 @@ def every_case():
 def few_cases():
     """Small ones for the sanitizers, one at least for every kernel."""
     for dtype in (BF16, F16, F32):
-        for dim, length in ((16, 40), (32, 65), (64, 70), (64, 197), (80, 257), (96, 270), (128, 130), (256, 33)):
+        for dim, length in ((16, 40), (32, 65), (64, 70), (64, 197), (80, 257), (96, 270), (128, 130), (192, 70), (256, 33)):
             yield Case(batch=1, heads=2, queries=length, dim=dim, dtype=dtype)
         yield Case(batch=1, heads=2, queries=230, dim=80, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=420, dim=64, causal=1, dtype=dtype)
         yield Case(batch=1, heads=1, queries=256, dim=16, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=64, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=128, dtype=dtype)
-    for mask, dim in itertools.product(("window", "own"), (20, 64)):
+    for mask, dim in itertools.product(("window", "own"), (20, 64, 96, 192)):
         yield Case(batch=1, heads=2, queries=130, keys=160, dim=dim, mask=mask)
     yield from many_options(30, 150)

@@ -2,8 +2,8 @@
 
 // One warp's matrix products, 16 rows by pairs of 8 columns: what differs between the element types. 16-bit elements
 // take one product of depth 16. float32 elements are split into two tf32 terms each and take three products of depth 8,
-// which leaves an error of 2^-22 per product. The tensor cores truncate where they add, so that long chains of sums
-// drift: the small terms are summed apart, and the sums over one tile are added to those of the others by ordinary
+// which leaves an error of 2^-20 per product at most. The tensor cores truncate where they add, so that long chains of
+// sums drift: the small terms are summed apart, and the sums over one tile are added to those of the others by ordinary
 // additions.
 
 #include <type_traits>
@@ -117,24 +117,26 @@ struct Engine {
   }
 };
 
+// Of a tf32 operand: products take no notice of them.
+inline constexpr uint32_t kIgnoredBits = 0x1fffu;
+
+__device__ inline float high_part(uint32_t operand) { return __uint_as_float(operand & ~kIgnoredBits); }
+
 struct SplitFragment {
   Fragment high;
   Fragment low;
+
+  __device__ float whole(int i) const { return high_part(high.x[i]) + __uint_as_float(low.x[i]); }
 };
 
-__device__ inline uint32_t round_to_tf32(float x) {
-  uint32_t rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
-  return rounded;
-}
-
+// PTX's conversion to tf32 would take more than twice the instructions, for the sake of infinities; here they become
+// NaN, as they do in the difference anyway.
 __device__ inline SplitFragment split(const Fragment& whole) {
   SplitFragment parts;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const float x = __uint_as_float(whole.x[i]);
-    parts.high.x[i] = round_to_tf32(x);
-    parts.low.x[i] = round_to_tf32(x - __uint_as_float(parts.high.x[i]));
+    parts.high.x[i] = whole.x[i] + (kIgnoredBits + 1) / 2;
+    parts.low.x[i] = __float_as_uint(__uint_as_float(whole.x[i]) - high_part(parts.high.x[i]));
   }
   return parts;
 }
@@ -174,7 +176,7 @@ struct Engine<float> {
   __device__ static void add_sums(Accumulator& sums, const Operand& parts) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      sums.x[i % 2 * 2] += __uint_as_float(parts.high.x[i]) + __uint_as_float(parts.low.x[i]);
+      sums.x[i % 2 * 2] += parts.whole(i);
     }
   }
   __device__ static float row_sum(float sum) { return quad_sum(sum); }

@@ -429,7 +429,8 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
   return with_shape(p, [&]<typename T, int kWidth>() {
     switch (extras_of(p)) {
       case Extras::dropout:
-        return launch_forward<T, kWidth, Extras::dropout>(parameters, launch.stream);
+        if constexpr (sizeof(T) == 2) return launch_forward<T, kWidth, Extras::dropout>(parameters, launch.stream);
+        [[fallthrough]];
       case Extras::additive_mask:
         return launch_forward<T, kWidth, Extras::additive_mask>(parameters, launch.stream);
       default:

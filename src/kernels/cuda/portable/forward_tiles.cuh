@@ -34,9 +34,9 @@ struct ForwardShape {
   static constexpr int kRowTiles = kNarrow && kWidth <= 128 ? 2 : 1;
   static constexpr int kQueries = kWarps * kRowTiles * 16;
   static constexpr bool kDense = kNarrow && kWidth >= 128 && !kBiased;  // for want of room
-  static constexpr int kKeys = kWidth * sizeof(T) <= 256 || kDense ? 64 : kWidth * sizeof(T) == 512 ? 32 : 16;
+  static constexpr int kKeys = kWidth * sizeof(T) <= 256 || kDense ? 64 : kWidth * sizeof(T) <= 512 ? 32 : 16;
   // Tiles of keys and of values in shared memory, which may be no more than 99 KiB.
-  static constexpr int kStages = kNarrow && (kWidth <= 32 || (kWidth == 128 && kDense)) ? 2 : 1;
+  static constexpr int kStages = kNarrow && (kWidth <= 32 || (kWidth > 64 && kWidth <= 128 && !kBiased)) ? 2 : 1;
   static constexpr bool kHeld = kNarrow && kWidth <= 32;
   static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= (kBiased ? 32 : 64) ? 3 : 2;
   using QueryTile = RowTile<T, kWidth, kQueries, kDense>;

@@ -57,7 +57,7 @@ struct GradientShape {
   static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T));
   // The warps of a pair have the same owned rows: each computes the scores of half of the streamed rows and sums half
   // of the columns over all. Two row tiles of half the columns read less shared memory than one of all.
-  static constexpr bool kPaired = kAddsQueries && kWidth >= 128;
+  static constexpr bool kPaired = kAddsQueries && kWidth >= 96;
   static constexpr int kPair = kPaired ? 2 : 1;
   static constexpr int kWarps = kOwns == Owns::more_keys_for_all ? 8 : kRowBytes <= 512 ? 4 : 2;
   static constexpr int kThreads = kWarps * 32;
@@ -66,7 +66,7 @@ struct GradientShape {
   static constexpr int kSumColumns = kWidth / kPair;  // of a warp
   static constexpr int kStreamed = kRowBytes > 256 && !kAddsQueries ? 16 : sizeof(T) == 2 ? 64 : 32;
   // Tiles of streamed rows in shared memory, which may be no more than 99 KiB: of q or k, and of dO or v.
-  static constexpr int kStages = kRowBytes <= (kAddsQueries ? 256 : 512) ? 2 : 1;
+  static constexpr int kStages = kRowBytes <= (kAddsQueries ? 384 : 512) ? 2 : 1;
   static constexpr int kSideStages = kAddsQueries ? 2 : kStages;  // and of what else belongs to queries
   static constexpr int kSecondStages = kWidth <= 64 ? 2 : 1;
   static constexpr int kPartRows = kStreamed / (kPaired ? kPair : kRowTiles);
@@ -74,13 +74,14 @@ struct GradientShape {
   static constexpr bool kHeld = sizeof(T) == 2 && kWidth * kRowTiles <= 64 && kKeySide;
   static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= (kDraws ? 32 : 64) && !kKeySide));
   static constexpr int kBlocksPerProcessor = kSmall ? 3 : kWarps > 4 ? 1 : 2;
-  static constexpr bool kDense = kPaired || (kAddsQueries && kBiased && kWidth == 64);  // for want of room
+  // For want of room.
+  static constexpr bool kDense = kPaired ? kSumColumns % 64 == 0 : kAddsQueries && kBiased && kWidth == 64;
   using OwnedTile = RowTile<T, kWidth, kOwned, kDense>;
   using StreamedTile = RowTile<T, kWidth, kStreamed, kDense>;
   using StreamedPart = RowTile<T, kWidth, kPartRows, kDense>;
   static constexpr bool kStagesMask = sizeof(T) == 2 && kBiased;
   using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kOwned, kKeySide ? kOwned : kStreamed>;
-  using ScoreTile = RowTile<T, kStreamed, kOwned, kDense>;  // [keys][queries]
+  using ScoreTile = RowTile<T, kStreamed, kOwned, kDense || kPaired>;  // [keys][queries]
 };
 
 template <int kCount, bool kDraws>

@@ -210,6 +210,7 @@ struct GradientBlock {
   // The columns of a tile that this warp sums.
   template <typename Tile>
   __device__ static Tile summed_columns(Tile tile) {
+    static_assert(!Shape::kDense || Tile::kChunks / Shape::kPair % Tile::kPeriod == 0);
     return {tile.chunk_address(0, warp_of_pair() * (Tile::kChunks / Shape::kPair))};
   }
 
@@ -448,7 +449,7 @@ struct GradientBlock {
       }
       meet_all_adding(s);
     } else {
-      constexpr bool kTwice = sizeof(T) == 2 && (kWidth == 64 || kWidth == 128);
+      constexpr bool kTwice = sizeof(T) == 2 && (kWidth == 64 || kWidth == 128) && !Shape::kBiased;
       run_guarded<kTwice>(guarded, [&] { meet_all<GradientPass::any>(s); }, [&] { return sums_are_finite(); });
     }
     store_gradients(*this);

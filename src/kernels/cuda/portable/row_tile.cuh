@@ -21,6 +21,7 @@ struct RowTile {
   static constexpr int kLow = kPeriod - 1;
   static constexpr int kChunkElements = 16 / sizeof(T);
   static constexpr int kChunks = kWidth / kChunkElements;
+  static constexpr int kRun = kChunks & -kChunks;  // chunks of a row that neighbouring threads copy: a power of two
   static constexpr int kRowBytes = kWidth * static_cast<int>(sizeof(T)) + (kDense ? 0 : 16);
   static constexpr int kBytes = kRows * kRowBytes;
   static constexpr int kAlignment = kDense ? kPeriod * 16 : 16;
@@ -119,40 +120,44 @@ __device__ void each_of(F f) {
 template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
 __device__ void stage(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& from, int first, int end) {
   using Tile = RowTile<T, kWidth, kRows, kDense>;
-  static_assert(kRows * Tile::kChunks % kThreads == 0 && kThreads % Tile::kChunks == 0);
-  constexpr int kSteps = kRows * Tile::kChunks / kThreads;
-  constexpr int kStepRows = kThreads / Tile::kChunks;
+  constexpr int kRun = Tile::kRun;
+  static_assert(kRows * kRun % kThreads == 0 && kThreads % kRun == 0);
+  constexpr int kSteps = kRows * kRun / kThreads;
+  constexpr int kStepRows = kThreads / kRun;
   static_assert(!kDense || kStepRows % Tile::kPeriod == 0 || Tile::kPeriod % kStepRows == 0);
-  const int row = threadIdx.x / Tile::kChunks;
-  const int chunk = threadIdx.x % Tile::kChunks;
-  const int column = chunk * Tile::kChunkElements;
-  const uint32_t first_destination = tile.chunk_address(row, chunk);
-  const auto destination = [&](int i) {
-    const int permutation = kDense ? (i * kStepRows & Tile::kLow) * 16 : 0;
-    return (first_destination ^ permutation) + i * kStepRows * Tile::kRowBytes;
-  };
-  if (from.aligned) {
-    const int valid_rows = column < from.dim ? end - first - row : 0;
-    const T* source = from.data + (first + row) * from.stride + column;
+  static_assert(!kDense || kRun % Tile::kPeriod == 0);
+  const int row = threadIdx.x / kRun;
+  const uint32_t first_destination = tile.chunk_address(row, threadIdx.x % kRun);
 #pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-      const bool valid = i * kStepRows < valid_rows;
-      copy_chunk(destination(i), valid ? source : from.data, valid);
-      source += kStepRows * from.stride;
-    }
-  } else {
-#pragma unroll 1
-    for (int i = 0; i < kSteps; ++i) {
-      const int from_row = first + row + i * kStepRows;
-      T elements[Tile::kChunkElements];
+  for (int run = 0; run < Tile::kChunks; run += kRun) {
+    const int column = (run + threadIdx.x % kRun) * Tile::kChunkElements;
+    const auto destination = [&](int i) {
+      const int permutation = kDense ? (i * kStepRows & Tile::kLow) * 16 : 0;
+      return (first_destination ^ permutation) + i * kStepRows * Tile::kRowBytes + run * 16;
+    };
+    if (from.aligned) {
+      const int valid_rows = column < from.dim ? end - first - row : 0;
+      const T* source = from.data + (first + row) * from.stride + column;
 #pragma unroll
-      for (int e = 0; e < Tile::kChunkElements; ++e) {
-        const bool valid = from_row < end && column + e < from.dim;
-        elements[e] = valid ? from.data[from_row * from.stride + column + e] : T(0.0f);
+      for (int i = 0; i < kSteps; ++i) {
+        const bool valid = i * kStepRows < valid_rows;
+        copy_chunk(destination(i), valid ? source : from.data, valid);
+        source += kStepRows * from.stride;
       }
-      uint4 words;
-      memcpy(&words, elements, sizeof(words));
-      store_chunk(destination(i), words);
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < kSteps; ++i) {
+        const int from_row = first + row + i * kStepRows;
+        T elements[Tile::kChunkElements];
+#pragma unroll
+        for (int e = 0; e < Tile::kChunkElements; ++e) {
+          const bool valid = from_row < end && column + e < from.dim;
+          elements[e] = valid ? from.data[from_row * from.stride + column + e] : T(0.0f);
+        }
+        uint4 words;
+        memcpy(&words, elements, sizeof(words));
+        store_chunk(destination(i), words);
+      }
     }
   }
 }

@@ -71,7 +71,7 @@ __device__ void store_gradients(Block& block) {
   using Shape = typename Block::Shape;
   if constexpr (Shape::kPaired) {
     auto& room = block.memory.streamed_first;
-    constexpr int kAtOnce = 8;
+    constexpr int kAtOnce = Shape::kSumColumns % 64 == 0 ? 8 : 6;
     static_assert(sizeof(room) >= sizeof(Accumulator) * kAtOnce * Shape::kThreads);
     auto* shared = reinterpret_cast<Accumulator*>(room);
     const int warp = block.warp_of_pair();
