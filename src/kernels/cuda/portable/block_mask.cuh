@@ -33,13 +33,14 @@ struct SquarePlace {
 // weights of the part will be.
 template <typename Block>
 __device__ SquarePlace mask_square(const Block& block, int row_tile, int part, int step) {
-  const int own = (block.first_row - block.first_owned) / 16;
   if (Block::kPaired) {
+    const int own = (block.first_row - block.first_owned) / 16;
     constexpr int kPartSquares = Block::kPartRows / 16;
     const int number = step * Block::kRowTiles + row_tile;
     return {own + number / kPartSquares, part * kPartSquares + number % kPartSquares};
   }
-  return Block::kKeySide ? SquarePlace{step, own + row_tile} : SquarePlace{own, step};
+  const int of_warp = warp_id() * Block::kRowTiles + row_tile;
+  return Block::kKeySide ? SquarePlace{step, of_warp} : SquarePlace{of_warp, step};
 }
 
 // Starts copying what a part of a step needs; what was needed before is needed no more.

@@ -3,8 +3,8 @@
 // One warp's matrix products, 16 rows by pairs of 8 columns: what differs between the element types. 16-bit elements
 // take one product of depth 16. float32 elements are split into two tf32 terms each and take three products of depth 8,
 // which leaves an error of 2^-20 per product at most. The tensor cores truncate where they add, so that long chains of
-// sums drift: the small terms are summed apart, and the sums over one tile are added to those of the others by ordinary
-// additions.
+// sums drift: the small terms are summed apart or first, and the sums over one tile are added to those of the others by
+// ordinary additions.
 
 #include <type_traits>
 
@@ -130,12 +130,14 @@ struct SplitFragment {
 };
 
 // PTX's conversion to tf32 would take more than twice the instructions, for the sake of infinities; here they become
-// NaN, as they do in the difference anyway.
-__device__ inline SplitFragment split(const Fragment& whole) {
+// NaN, as they do in the difference anyway. One operand of a product may as well be cut off: what is left out, the
+// product of the low parts, has no sign in common then with what it is left out of.
+template <bool kRounds = true>
+__device__ SplitFragment split(const Fragment& whole) {
   SplitFragment parts;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    parts.high.x[i] = whole.x[i] + (kIgnoredBits + 1) / 2;
+    parts.high.x[i] = whole.x[i] + (kRounds ? (kIgnoredBits + 1) / 2 : 0);
     parts.low.x[i] = __float_as_uint(__uint_as_float(whole.x[i]) - high_part(parts.high.x[i]));
   }
   return parts;
@@ -150,7 +152,7 @@ struct Engine<float> {
 
   template <typename Tile>
   __device__ static Operand load_left(Tile tile, int row, int step) {
-    return split(load_matrix(left_address(tile, row, step)));
+    return split<false>(load_matrix(left_address(tile, row, step)));
   }
   template <typename Tile>
   __device__ static Operand load_right(Tile tile, int row, int step) {
@@ -160,12 +162,11 @@ struct Engine<float> {
   // order.
   template <typename Tile>
   __device__ static Operand load_right_transposed(Tile tile, int row, int block) {
-    const uint32_t address = tile.base + (row + lane_column()) * Tile::kRowBytes +
-                             (block * 16 + lane_row()) * static_cast<int>(sizeof(float));
     Fragment whole;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(whole.x[i]) : "r"(address + i % 2 * Tile::kRowBytes + i / 2 * 32));
+      const uint32_t chunk = tile.chunk_address(row, lane_column() + i % 2, block * 4 + i / 2 * 2, lane_row() / 4);
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(whole.x[i]) : "r"(chunk + lane_row() % 4 * 4));
     }
     return split(whole);
   }
@@ -184,8 +185,8 @@ struct Engine<float> {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       multiply_tf32(small[i], a.low, b.high.x[2 * i], b.high.x[2 * i + 1]);
-      multiply_tf32(halves[i], a.high, b.high.x[2 * i], b.high.x[2 * i + 1]);
       multiply_tf32(small[i], a.high, b.low.x[2 * i], b.low.x[2 * i + 1]);
+      multiply_tf32(halves[i], a.high, b.high.x[2 * i], b.high.x[2 * i + 1]);
     }
   }
 };

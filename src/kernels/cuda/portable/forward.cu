@@ -25,6 +25,7 @@ struct ForwardBlock {
   using KeyTile = typename Shape::KeyTile;
   static constexpr int kRowTiles = Shape::kRowTiles;
   static constexpr int kKeys = Shape::kKeys;
+  static constexpr bool kMasksBounded = Shape::kMasksApart ? kExtras == Extras::boolean_mask : kExtras == Extras::none;
 
   const ForwardParameters& p;
   Memory& memory;
@@ -81,7 +82,7 @@ struct ForwardBlock {
   }
 
   __device__ RowScales scales() const { return {{rules.scale, rules.scale}}; }
-  __device__ bool drops() const { return kExtras != Extras::none && p.problem.dropout_p > 0; }
+  __device__ bool drops() const { return (kExtras == Extras::dropout || Shape::kBiased) && p.problem.dropout_p > 0; }
 
   __device__ void stage_queries() {
     const Rows<T> queries(p.q, sequence.batch, head, sequence.first_query);
@@ -191,6 +192,7 @@ struct ForwardBlock {
   }
 
   // The same from bounds, which stand in `running`.
+  template <ForwardPass kPass>
   __device__ void softmax_of_bounded(Accumulator (&scores)[kRowTiles][kKeys / 8],
                                      Weights<T, kKeys> (&weights)[kRowTiles], int first_key) {
     if (p.query_factors != nullptr) {
@@ -212,6 +214,9 @@ struct ForwardBlock {
     }
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
+      if constexpr (kPass == ForwardPass::masked) {
+        rules.template hide_by_bits<Along::queries>(scores[r], first_row + r * 16, first_key, 0.0f);
+      }
       rules.template hide<Along::queries>(scores[r], first_row + r * 16, first_key, 0.0f);
       weights[r] = Weights<T, kKeys>(scores[r]);
 #pragma unroll
@@ -230,14 +235,14 @@ struct ForwardBlock {
 
   template <ForwardPass kPass>
   __device__ void meet_keys() {
-    constexpr bool kBounded = kPass == ForwardPass::bounded;
+    constexpr bool kBounded = kPass == ForwardPass::bounded || kPass == ForwardPass::masked;
     if constexpr (!kBounded) running = {};
     clear(out);
     const int last_row = min(first_row + kRowTiles * 16, rules.queries) - 1;
     const int warp_keys = first_row < rules.queries ? rules.limit(last_row) : 0;
     const int block_keys = rules.limit(min(first_query + Shape::kQueries, rules.queries) - 1);
     left.take(QueryTile{shared_address(memory.queries)}, first_row - first_query);
-    constexpr bool kLooks = kPass == ForwardPass::any;
+    constexpr bool kLooks = kPass == ForwardPass::masked || kPass == ForwardPass::any;
     uint64_t bits = kLooks && warp_keys > 0 ? seen_bits(0) : 0;  // fetched a tile ahead, not to wait for them
 #pragma unroll 1
     for (int first_key = 0; first_key < block_keys; first_key += kKeys) {
@@ -265,7 +270,7 @@ struct ForwardBlock {
       if (sees) {
         Weights<T, kKeys> weights[kRowTiles];
         if constexpr (kBounded) {
-          softmax_of_bounded(scores, weights, first_key);
+          softmax_of_bounded<kPass>(scores, weights, first_key);
         } else {
           softmax<kPass>(scores, weights, first_key);
         }
@@ -277,9 +282,8 @@ struct ForwardBlock {
 
   // Puts what is to be taken from the logits of each row into `running`. Not where a row's bound is too large.
   __device__ bool take_bounds() {
-    if (p.key_factors == nullptr || rules.mask_type != MaskType::none || rules.scale <= 0) {
-      return false;
-    }
+    if (p.key_factors == nullptr || rules.scale <= 0) return false;
+    if (rules.mask_type != MaskType::none && !kMasksBounded) return false;
     if (rules.keys == 1) return false;  // the weight of a single key is exactly one from its maximum
     const QueryTile tile{shared_address(memory.queries)};
     const int row = first_row - first_query + lane_id() % (kRowTiles * 16);
@@ -314,7 +318,10 @@ struct ForwardBlock {
     for (int i = 0; i < kRowTiles * 2; ++i) {
       const int row = first_row + i * 8 + lane_row();
       const int seen = row < rules.queries ? rules.limit(row) : 0;
-      all &= seen == 0 || BoundedWeights<T>::resolved(running.sum[i / 2].x[i % 2 * 2], seen);
+      const float sum = running.sum[i / 2].x[i % 2 * 2];
+      const bool hidden = kMasksBounded && rules.mask_type != MaskType::none && sum == 0 &&
+                          running.most[i / 2][i % 2] <= BoundedWeights<T>::kMostWithoutZeros;
+      all &= seen == 0 || hidden || BoundedWeights<T>::resolved(sum, seen);
     }
     return all;
   }
@@ -362,7 +369,14 @@ struct ForwardBlock {
     float unit = kLn2;
     if constexpr (Shape::kNarrow && !Shape::kBiased) {
       if (take_bounds()) {
-        meet.template operator()<ForwardPass::bounded>();
+        if constexpr (kExtras == Extras::boolean_mask) {
+          meet.template operator()<ForwardPass::masked>();
+        } else if constexpr (kMasksBounded) {
+          rules.mask_type == MaskType::none ? meet.template operator()<ForwardPass::bounded>()
+                                            : meet.template operator()<ForwardPass::masked>();
+        } else {
+          meet.template operator()<ForwardPass::bounded>();
+        }
         done = !__syncthreads_or(!resolved());
       }
     }
@@ -427,15 +441,17 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
     return error;
   }
   return with_shape(p, [&]<typename T, int kWidth>() {
-    switch (extras_of(p)) {
-      case Extras::dropout:
-        if constexpr (sizeof(T) == 2) return launch_forward<T, kWidth, Extras::dropout>(parameters, launch.stream);
-        [[fallthrough]];
-      case Extras::additive_mask:
-        return launch_forward<T, kWidth, Extras::additive_mask>(parameters, launch.stream);
-      default:
-        return launch_forward<T, kWidth, Extras::none>(parameters, launch.stream);
+    const Extras extras = extras_of(p);
+    if constexpr (sizeof(T) == 2) {
+      if (extras == Extras::dropout) return launch_forward<T, kWidth, Extras::dropout>(parameters, launch.stream);
+      if constexpr (ForwardShape<T, kWidth, Extras::none>::kMasksApart) {
+        if (extras == Extras::none && p.mask.type == MaskType::boolean) {
+          return launch_forward<T, kWidth, Extras::boolean_mask>(parameters, launch.stream);
+        }
+      }
     }
+    return extras == Extras::none ? launch_forward<T, kWidth, Extras::none>(parameters, launch.stream)
+                                  : launch_forward<T, kWidth, Extras::additive_mask>(parameters, launch.stream);
   });
 }
 

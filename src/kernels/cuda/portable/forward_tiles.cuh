@@ -29,6 +29,7 @@ template <typename T, int kWidth, Extras kExtras>
 struct ForwardShape {
   static constexpr bool kBiased = kExtras == Extras::additive_mask;
   static constexpr bool kNarrow = sizeof(T) == 2;
+  static constexpr bool kMasksApart = kNarrow && kWidth >= 128;  // boolean ones, whose pass would take registers
   static constexpr int kWarps = 4;
   static constexpr int kThreads = kWarps * 32;
   static constexpr int kRowTiles = kNarrow && kWidth <= 128 ? 2 : 1;
@@ -62,6 +63,8 @@ template <typename T>
 struct BoundedWeights {
   static constexpr float kMost = std::is_same_v<T, __half> ? 14.0f : 40.0f;
   static constexpr float kLargest = std::is_same_v<T, __half> ? 24.0f : 100.0f;
+  // Of offsets, with which the weight of a key that is seen cannot be too small for T: down to 2^(-kMost - 2 · offset).
+  static constexpr float kMostWithoutZeros = std::is_same_v<T, __half> ? 0.0f : 40.0f;
 
   // Whether rounding left nothing out: half precision has few numbers below one, and a sum over `keys` says only how
   // large weights are on average.
@@ -70,8 +73,9 @@ struct BoundedWeights {
   }
 };
 
-// What a block meets its keys with: bounded logits, perhaps with dropout; a mask of T and unit keys; or anything.
-enum class ForwardPass { bounded, biased, any };
+// What a block meets its keys with: bounded logits, perhaps with dropout; those and a boolean mask; a mask of T and
+// unit keys; or anything.
+enum class ForwardPass { bounded, masked, biased, any };
 
 // The running softmax of a lane's two rows in each row tile.
 template <int kRowTiles>

@@ -49,7 +49,8 @@ cudaError_t launch_kernel_of(const GradientParameters& parameters, cudaStream_t 
                        sizeof(GradientMemory<Shape>), stream, parameters);
 }
 
-// By about a tenth, less with dropout, unless their last block is emptier by more than that.
+// By about a tenth at a width of 128, hardly at 96 or with dropout, unless their last block is emptier by more than
+// that.
 template <typename T, int kWidth>
 bool more_keys_are_faster(const AttentionProblem& p, const DeviceInfo& device) {
   const std::int64_t few = round_up(p.keys, GradientShape<T, kWidth, Owns::keys_for_all>::kOwned);
@@ -57,18 +58,12 @@ bool more_keys_are_faster(const AttentionProblem& p, const DeviceInfo& device) {
   return device.block_shared_memory >= kMoreSharedMemory && 10 * more <= 11 * few;
 }
 
-// Seven products, which few problems need: for powers of two only. The sums of both dK and dV of a wide head have no
-// room in the registers of one warp.
+// Seven products, which few problems of 16 bits need: for powers of two only.
 template <typename T, int kWidth, Extras kExtras>
 cudaError_t launch_each_gradient(const GradientParameters& p, cudaStream_t stream) {
   const auto error = launch_kernel_of<T, kWidth, Owns::queries, kExtras>(p, stream);
   if (error != cudaSuccess) return error;
-  if constexpr (kWidth <= 128) {
-    return launch_kernel_of<T, kWidth, Owns::keys_and_values, kExtras>(p, stream);
-  } else {
-    const auto key_error = launch_kernel_of<T, kWidth, Owns::keys, kExtras>(p, stream);
-    return key_error != cudaSuccess ? key_error : launch_kernel_of<T, kWidth, Owns::values, kExtras>(p, stream);
-  }
+  return launch_kernel_of<T, kWidth, Owns::keys_and_values, kExtras>(p, stream);
 }
 
 template <typename T, int kWidth, Extras kExtras>
@@ -78,7 +73,7 @@ cudaError_t launch_of_shape(const GradientParameters& p, const Launch& launch) {
     if (p.query_sums != nullptr) {
       if constexpr (kWidth > 128) {
         return launch_kernel_of<T, kWidth, Owns::more_keys_for_all, kExtras>(p, stream);
-      } else if constexpr (kWidth > 64 && kExtras != Extras::dropout) {
+      } else if constexpr (kWidth == 128 && kExtras != Extras::dropout) {
         if (more_keys_are_faster<T, kWidth>(p.problem, launch.device)) {
           return launch_kernel_of<T, kWidth, Owns::more_keys_for_all, kExtras>(p, stream);
         }
@@ -89,7 +84,7 @@ cudaError_t launch_of_shape(const GradientParameters& p, const Launch& launch) {
   if constexpr (kExtras == Extras::dropout)
     return launch_gradients<Extras::additive_mask>(p, launch);
   else
-    return launch_each_gradient<T, std::bit_ceil(unsigned{kWidth}), kExtras>(p, stream);
+    return launch_each_gradient < T, sizeof(T) == 2 ? std::bit_ceil(unsigned{kWidth}) : kWidth, kExtras > (p, stream);
 }
 
 template <Extras kExtras>

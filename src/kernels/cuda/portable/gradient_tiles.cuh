@@ -12,12 +12,12 @@ namespace quest::kernels::cuda::portable {
 
 // `for_all`: dQ is summed as well. Twice the keys halve what is read and added for them, where a block may have the
 // shared memory.
-enum class Owns { queries, keys_and_values, keys, values, keys_for_all, more_keys_for_all };
+enum class Owns { queries, keys_and_values, keys_for_all, more_keys_for_all };
 
 // What a block is made for when it meets its tiles: compiled apart, since what they leave out takes registers and room
 // between instructions. All but the last: no factors of queries, whole words of 16 bytes, nothing that is not finite,
-// and of masks and dropout none; a mask of T; dropout.
-enum class GradientPass { plain, biased, dropping, any };
+// and of masks and dropout none; a boolean mask; a mask of T; dropout.
+enum class GradientPass { plain, masked, biased, dropping, any };
 
 struct GradientParameters {
   AttentionProblem problem;  // prepared
@@ -58,8 +58,11 @@ struct GradientShape {
   // The warps of a pair have the same owned rows: each computes the scores of half of the streamed rows and sums half
   // of the columns over all. Two row tiles of half the columns read less shared memory than one of all.
   static constexpr bool kPaired = kAddsQueries && kWidth >= 96;
-  static constexpr int kPair = kPaired ? 2 : 1;
-  static constexpr int kWarps = kOwns == Owns::more_keys_for_all ? 8 : kRowBytes <= 512 ? 4 : 2;
+  // Or half of the depth of all scores, which both of them need: registers have room for the sums of half of the
+  // columns.
+  static constexpr bool kSharesDepth = !kAddsQueries && kWidth > 128;
+  static constexpr int kPair = kPaired || kSharesDepth ? 2 : 1;
+  static constexpr int kWarps = kOwns == Owns::more_keys_for_all ? 8 : 4;
   static constexpr int kThreads = kWarps * 32;
   static constexpr int kRowTiles = kAddsQueries && kWidth <= 128 ? 2 : 1;  // of a warp
   static constexpr int kOwned = kWarps / kPair * kRowTiles * 16;
@@ -75,12 +78,14 @@ struct GradientShape {
   static constexpr bool kSmall = sizeof(T) == 2 && (kWidth <= 16 || (kWidth <= (kDraws ? 32 : 64) && !kKeySide));
   static constexpr int kBlocksPerProcessor = kSmall ? 3 : kWarps > 4 ? 1 : 2;
   // For want of room.
-  static constexpr bool kDense = kPaired ? kSumColumns % 64 == 0 : kAddsQueries && kBiased && kWidth == 64;
+  static constexpr bool kDense =
+      kPaired ? kSumColumns % 64 == 0 : kSharesDepth || (kAddsQueries && kBiased && kWidth == 64);
   using OwnedTile = RowTile<T, kWidth, kOwned, kDense>;
   using StreamedTile = RowTile<T, kWidth, kStreamed, kDense>;
   using StreamedPart = RowTile<T, kWidth, kPartRows, kDense>;
   static constexpr bool kStagesMask = sizeof(T) == 2 && kBiased;
-  using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kOwned, kKeySide ? kOwned : kStreamed>;
+  static constexpr int kMaskRows = kWarps * kRowTiles * 16;  // or columns, of all warps
+  using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kMaskRows, kKeySide ? kMaskRows : kStreamed>;
   using ScoreTile = RowTile<T, kStreamed, kOwned, kDense || kPaired>;  // [keys][queries]
 };
 
@@ -130,10 +135,20 @@ struct ScoreMemory<Shape, true> {
   alignas(Shape::ScoreTile::kAlignment) uint8_t score_gradients[Shape::ScoreTile::kBytes];
 };
 
+// Of one block of scores of each warp: there is no room for more.
+template <typename Shape, bool kSharesDepth = Shape::kSharesDepth>
+struct DepthMemory {};
+
+template <typename Shape>
+struct DepthMemory<Shape, true> {
+  Accumulator scores[Shape::kThreads];
+};
+
 template <typename Shape>
 struct GradientMemory : GradientTiles<Shape>,
                         PairMemory<Shape>,
                         ScoreMemory<Shape>,
+                        DepthMemory<Shape>,
                         MaskMemory<typename Shape::MaskTile, Shape::kStagesMask && !Shape::kPaired> {};
 
 // One step of a block's loop: one tile of streamed rows.

@@ -24,11 +24,10 @@ struct GradientBlock {
   using OwnedTile = typename Shape::OwnedTile;
   using StreamedTile = typename Shape::StreamedTile;
   static constexpr bool kKeySide = Shape::kKeySide;
-  static constexpr bool kFirst = kOwns != Owns::values;  // sums dQ or dK
   static constexpr bool kAddsQueries = Shape::kAddsQueries;
-  static constexpr bool kSecond = kOwns == Owns::values || kOwns == Owns::keys_and_values || kAddsQueries;  // sums dV
   static constexpr Along kRows = kKeySide ? Along::keys : Along::queries;
   static constexpr bool kPaired = Shape::kPaired;
+  static constexpr bool kSharesDepth = Shape::kSharesDepth;
   static constexpr int kStreamed = Shape::kStreamed;
   static constexpr int kSumColumns = Shape::kSumColumns;
   static constexpr int kRowTiles = Shape::kRowTiles;
@@ -47,10 +46,11 @@ struct GradientBlock {
   int first_row;    // of this warp
   int query_slots;  // of a head in the sums of dQ
   int query_slot;   // the first one of this sequence
-  LeftRows<T, kWidth, kRowTiles, Shape::kHeld> first_left;
-  LeftRows<T, kWidth, kRowTiles, Shape::kHeld> second_left;
-  Accumulator first_sums[kRowTiles][kFirst ? kSumColumns / 8 : 1];
-  Accumulator second_sums[kRowTiles][kSecond ? kSumColumns / 8 : 1];
+  using OwnedRows = LeftRows<T, kSharesDepth ? kSumColumns : kWidth, kRowTiles, Shape::kHeld>;
+  OwnedRows first_left;
+  OwnedRows second_left;
+  Accumulator first_sums[kRowTiles][kSumColumns / 8];                  // dQ or dK
+  Accumulator second_sums[kRowTiles][kKeySide ? kSumColumns / 8 : 1];  // dV
   bool guarded = false;
   bool takes_back = false;  // what was added to the sums of dQ
   int parity = 0;           // of the step, for the barriers of pairs
@@ -139,6 +139,8 @@ struct GradientBlock {
       Shape::kStagesMask && (kPass == GradientPass::biased || kPass == GradientPass::any);
   template <GradientPass kPass>
   static constexpr bool kDraws = Shape::kDraws && (kPass == GradientPass::dropping || kPass == GradientPass::any);
+  template <GradientPass kPass>
+  static constexpr bool kSeesBits = kPass == GradientPass::masked || kPass == GradientPass::any;
 
   template <GradientPass kPass>
   __device__ void stage_first(const Steps& s, Step step) {
@@ -201,7 +203,7 @@ struct GradientBlock {
 
   __device__ void clear_nonfinite_rows(int index) {
     clear_nonfinite<Shape::kThreads>(first_tile(index), memory.nonfinite[0]);
-    if (kSecond) clear_nonfinite<Shape::kThreads>(second_tile(index), memory.nonfinite[1]);
+    if (kKeySide) clear_nonfinite<Shape::kThreads>(second_tile(index), memory.nonfinite[1]);
   }
 
   __device__ static typename Shape::StreamedPart part_of(StreamedTile tile, int part) {
@@ -213,15 +215,41 @@ struct GradientBlock {
     static_assert(!Shape::kDense || Tile::kChunks / Shape::kPair % Tile::kPeriod == 0);
     return {tile.chunk_address(0, warp_of_pair() * (Tile::kChunks / Shape::kPair))};
   }
+  // And those over which it sums the products of scores.
+  template <typename Tile>
+  __device__ static Tile depth_columns(Tile tile) {
+    return kSharesDepth ? summed_columns(tile) : tile;
+  }
+  __device__ void add_other_depth(Accumulator (&scores)[kBlocks]) {
+    if constexpr (kSharesDepth) {
+#pragma unroll
+      for (Accumulator& block : scores) {
+        __syncthreads();
+        memory.scores[threadIdx.x] = block;
+        __syncthreads();
+        add(block, memory.scores[threadIdx.x ^ 32]);
+      }
+    }
+  }
 
-  static constexpr GradientPass kSimplePass = Shape::kBiased  ? GradientPass::biased
-                                              : Shape::kDraws ? GradientPass::dropping
-                                                              : GradientPass::plain;
-  // Whether it is enough, unless something turns out not to be finite.
-  __device__ bool is_simple() const {
-    if (streamed_factors() != nullptr || !p.q.aligned || !p.grad_out.aligned) return false;
-    if (Shape::kBiased) return stages_mask(*this) && p.problem.dropout_p == 0;
-    return rules.plain && rules.mask_type == MaskType::none;
+  // The pass that is enough unless something turns out not to be finite.
+  __device__ GradientPass simplest_pass() const {
+    if (streamed_factors() != nullptr || !p.q.aligned || !p.grad_out.aligned) return GradientPass::any;
+    if (Shape::kBiased) {
+      return stages_mask(*this) && p.problem.dropout_p == 0 ? GradientPass::biased : GradientPass::any;
+    }
+    if (!rules.plain) return GradientPass::any;
+    if (rules.mask_type == MaskType::boolean) return Shape::kDraws ? GradientPass::any : GradientPass::masked;
+    return Shape::kDraws ? GradientPass::dropping : GradientPass::plain;
+  }
+  __device__ void meet_all_simply(const Steps& s, GradientPass pass) {
+    if constexpr (Shape::kBiased) {
+      meet_all<GradientPass::biased>(s);
+    } else if constexpr (Shape::kDraws) {
+      meet_all<GradientPass::dropping>(s);
+    } else {
+      pass == GradientPass::plain ? meet_all<GradientPass::plain>(s) : meet_all<GradientPass::masked>(s);
+    }
   }
 
   // Fetches what tells whether a boolean mask leaves anything of a step, a step ahead, not to wait for it.
@@ -244,13 +272,13 @@ struct GradientBlock {
     bool any_active = true;  // warp of the block
     // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
     if (kAddsQueries && !kSimple && guarded) clear_nonfinite_rows(index);
-    if constexpr (!kSimple) {
+    if constexpr (kSeesBits<kPass>) {
       any_active = __any_sync(0xffffffffu, seen_bits != 0);
       active &= any_active;
       if (next.index < s.count) look_ahead(next);
       rules.select_head(p.problem, mask_bits(), sequence, now.head);
     }
-    constexpr bool kRefills = Shape::kSecondStages == 1 && kSecond;
+    constexpr bool kRefills = Shape::kSecondStages == 1 && kKeySide;
     static_assert(kParts == 1 || (kAddsQueries && !kRefills));
 #pragma unroll 1
     for (int turn = 0; turn < kParts; ++turn) {
@@ -259,14 +287,16 @@ struct GradientBlock {
       const auto second_part = part_of(second_tile(index), part);
       Accumulator weights[kRowTiles][kBlocks] = {};
       Accumulator grads[kRowTiles][kBlocks] = {};
-      if (active) multiply_rows<OwnedTile>(weights, first_left, first_part);
+      if (active) multiply_rows<OwnedTile>(weights, first_left, depth_columns(first_part));
       if constexpr (!kAddsQueries) {
-        if (active && kFirst) multiply_rows<OwnedTile>(grads, second_left, second_part);
+        if (active) multiply_rows<OwnedTile>(grads, second_left, depth_columns(second_part));
+        add_other_depth(weights[0]);
+        add_other_depth(grads[0]);
         if (guarded) {
           __syncthreads();
           clear_nonfinite_rows(index);
         }
-        if (Shape::kSecondStages == 1 && !kSecond) {
+        if (Shape::kSecondStages == 1 && !kKeySide) {
           __syncthreads();
           stage_second<kPass>(s, next);
         }
@@ -281,6 +311,9 @@ struct GradientBlock {
           if constexpr (kPass == GradientPass::biased) {
             add_mask(*this, weights[r], {r, index, part}, first_of_queries, first_key(r));
           } else if constexpr (kSimple) {
+            if constexpr (kPass == GradientPass::masked) {
+              rules.template hide_by_bits<kRows>(weights[r], first_of_queries, first_key(r), -kInfinity);
+            }
             rules.template hide<kRows>(weights[r], first_of_queries, first_key(r), -kInfinity);
           } else {
             multiply_owned_factors(weights[r], r);
@@ -325,7 +358,7 @@ struct GradientBlock {
           }
           if (care) {
             differentiate_with_care(*this, weights[r], grads[r], place);
-          } else if (kFirst) {
+          } else {
             differentiate(*this, weights[r], grads[r], place);
           }
         }
@@ -342,16 +375,16 @@ struct GradientBlock {
           share(*this, score_tile(), score_gradients[r], r, part);
         }
         if constexpr (kPaired) share(*this, weight_tile(), Weights<T, kPartRows>(weights[r]), r, part);
-        if (kFirst && !kSimple && (!kAddsQueries || streamed_factors() != nullptr)) {
+        if (!kSimple && (!kAddsQueries || streamed_factors() != nullptr)) {
           multiply_streamed_factors(grads[r], index, part);
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
         }
       }
-      if constexpr (kFirst && !kAddsQueries && sizeof(T) == 2) {
+      if constexpr (!kAddsQueries && sizeof(T) == 2) {
         if (active && p.two_terms) add_second_terms(grads, score_gradients, first_part);
       }
       if constexpr (kPaired) memory.barriers.arrive(Meeting::scores_shared);
-      if constexpr (kSecond) {
+      if constexpr (kKeySide) {
         if (active) {
           Weights<T, kPartRows> left[kRowTiles];
 #pragma unroll
@@ -363,9 +396,7 @@ struct GradientBlock {
         __syncthreads();
         stage_second<kPass>(s, next);
       }
-      if constexpr (kFirst) {
-        if (active) multiply_weights<T>(first_sums, score_gradients, summed_columns(first_part));
-      }
+      if (active) multiply_weights<T>(first_sums, score_gradients, summed_columns(first_part));
       if constexpr (kPaired) sum_scores_of_others<kPass>(*this, s, now, next, active, score_gradients);
     }
     if (kAddsQueries && !kRefills) __syncthreads();
@@ -407,7 +438,7 @@ struct GradientBlock {
     clear(first_sums);
     clear(second_sums);
     Step now = s.first_step();
-    if (kPass == GradientPass::any && s.count > 0) look_ahead(now);
+    if (kSeesBits<kPass> && s.count > 0) look_ahead(now);
     if constexpr (kTakesMask<kPass>) stage_mask(*this, s, now, kPaired ? warp_of_pair() : 0);
     stage_first<kPass>(s, now);
     stage_second<kPass>(s, now);
@@ -415,8 +446,8 @@ struct GradientBlock {
     __syncthreads();
     if (kAddsQueries && kPass == GradientPass::any && guarded)
       clear_nonfinite<Shape::kThreads>(owned(0), memory.owned_nonfinite);
-    first_left.take(owned(0), first_row - first_owned);
-    second_left.take(owned(1), first_row - first_owned);
+    first_left.take(depth_columns(owned(0)), first_row - first_owned);
+    second_left.take(depth_columns(owned(1)), first_row - first_owned);
 #pragma unroll 1
     while (now.index < s.count) {
       const Step next = s.template after<kStreamed>(now);
@@ -449,8 +480,7 @@ struct GradientBlock {
       }
       meet_all_adding(s);
     } else {
-      constexpr bool kTwice = sizeof(T) == 2 && (kWidth == 64 || kWidth == 128) && !Shape::kBiased;
-      run_guarded<kTwice>(guarded, [&] { meet_all<GradientPass::any>(s); }, [&] { return sums_are_finite(); });
+      run_guarded<false>(guarded, [&] { meet_all<GradientPass::any>(s); }, [&] { return sums_are_finite(); });
     }
     store_gradients(*this);
   }
@@ -468,8 +498,9 @@ struct GradientBlock {
       spoils |= isnan(reciprocals[row]);
     }
     spoils = __syncthreads_or(spoils);
-    if (!spoils && is_simple()) {
-      meet_all<kSimplePass>(s);
+    const GradientPass pass = spoils ? GradientPass::any : simplest_pass();
+    if (pass != GradientPass::any) {
+      meet_all_simply(s, pass);
       if (!__syncthreads_or(!sums_are_finite())) return;
       takes_back = true;
     }

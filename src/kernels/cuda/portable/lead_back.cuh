@@ -26,6 +26,7 @@ struct QueryPlace {
   int first_owned;
   int first_row;  // of this warp
   int end;
+  bool counts = true;  // this warp, and none that has the same rows
 };
 
 // The gradient of x from that of x' = x/‖x‖, for 16 rows: (dx' - x' (x'·dx')) / ‖x‖. A zero x has none, and a zero
@@ -77,7 +78,7 @@ __device__ void store_gain_partial(const Accumulator (&grads)[kBlocks], const Qu
       for (int half = 0; half < 2; ++half) {
         const int row = place.first_row + half * 8 + lane_row();
         const float grad = grads[block].x[half * 2 + i];
-        if (row < place.end && grad != 0) sum = fmaf(grad, unit(row, column), sum);
+        if (row < place.end && place.counts && grad != 0) sum = fmaf(grad, unit(row, column), sum);
       }
 #pragma unroll
       for (int lanes = 4; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
@@ -100,9 +101,9 @@ __device__ inline void clear_gain_partial(const QueryChain& chain, unsigned bloc
 }
 
 // Called by all threads with what a warp summed for its 16 rows, Σ dS k'. `tile` and `shared` are scratch.
-template <int kThreads, typename T, int kWidth, int kRows>
+template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
 __device__ void lead_back_queries(Accumulator (&grads)[kWidth / 8], const QueryChain& chain, const QueryPlace& place,
-                                  RowTile<T, kWidth, kRows> tile, float* shared) {
+                                  RowTile<T, kWidth, kRows, kDense> tile, float* shared) {
   const float* reciprocals = chain.reciprocals;
   if (reciprocals != nullptr) {
     reciprocals += dense_row(place.batch, chain.heads, place.head, chain.queries, place.first_query);

@@ -48,13 +48,9 @@ auto with_shape(const AttentionProblem& p, F f) {
     if (dim <= 16) return f.template operator()<T, 16>();
     if (dim <= 32) return f.template operator()<T, 32>();
     if (dim <= 64) return f.template operator()<T, 64>();
-    if constexpr (sizeof(T) == 2) {
-      if (dim <= 96) return f.template operator()<T, 96>();
-    }
+    if (dim <= 96) return f.template operator()<T, 96>();
     if (dim <= 128) return f.template operator()<T, 128>();
-    if constexpr (sizeof(T) == 2) {
-      if (dim <= 192) return f.template operator()<T, 192>();
-    }
+    if (dim <= 192) return f.template operator()<T, 192>();
     return f.template operator()<T, 256>();
   };
   switch (p.type) {

@@ -38,6 +38,15 @@ __device__ inline void add(Accumulator& to, const Accumulator& other) {
   for (int i = 0; i < 4; ++i) to.x[i] += other.x[i];
 }
 
+template <int kRowTiles, int kBlocks>
+__device__ void clear(Accumulator (&sums)[kRowTiles][kBlocks]) {
+#pragma unroll
+  for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) sums[r][block] = {};
+  }
+}
+
 struct Nothing {
   __device__ void operator()(int /*step*/) const {}
 };
@@ -48,7 +57,17 @@ template <typename LeftTile, typename T, int kWidth, int kRowTiles, bool kHeld, 
 __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
                               const LeftRows<T, kWidth, kRowTiles, kHeld>& left, Tile tile, Beside beside = {}) {
   constexpr bool kSplit = Engine<T>::kSplit;
+  constexpr int kLongestChain = 16;
+  constexpr bool kChains = kSplit && left.kSteps > kLongestChain;
+  Accumulator chain[kRowTiles][kChains ? Tile::kRows / 8 : 1] = {};
   Accumulator small[kRowTiles][kSplit ? Tile::kRows / 8 : 1] = {};
+  const auto add_to_scores = [&](auto& sums) {
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+      for (int block = 0; block < Tile::kRows / 8; ++block) add(scores[r][block], sums[r][block]);
+    }
+  };
 #pragma unroll
   for (int step = 0; step < left.kSteps; ++step) {
     typename Engine<T>::Operand a[kRowTiles];
@@ -60,21 +79,21 @@ __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
 #pragma unroll
       for (int r = 0; r < kRowTiles; ++r) {
         if constexpr (kSplit) {
-          Engine<T>::multiply(scores[r] + block, small[r] + block, a[r], b);
+          Engine<T>::multiply((kChains ? chain[r] : scores[r]) + block, small[r] + block, a[r], b);
         } else {
           Engine<T>::multiply(scores[r] + block, a[r], b);
         }
       }
     }
     beside(step);
-  }
-  if constexpr (kSplit) {
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-      for (int block = 0; block < Tile::kRows / 8; ++block) add(scores[r][block], small[r][block]);
+    if constexpr (kChains) {
+      if ((step + 1) % kLongestChain == 0 || step + 1 == left.kSteps) {
+        add_to_scores(chain);
+        clear(chain);
+      }
     }
   }
+  if constexpr (kSplit) add_to_scores(small);
 }
 
 // The left operands that weights of kColumns columns make.
@@ -110,6 +129,7 @@ __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
   constexpr int kSteps = Weights<T, Tile::kRows>::kSteps;
   constexpr int kDepth = Engine<T>::kDepth;
   if constexpr (Engine<T>::kSplit) {
+    constexpr bool kApart = kSteps > 2;
 #pragma unroll
     for (int block = 0; block < kBlocks; block += 2) {
       Accumulator part[kRowTiles][2] = {};
@@ -118,11 +138,13 @@ __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
       for (int step = 0; step < kSteps; ++step) {
         const auto b = Engine<T>::load_right_transposed(tile, step * kDepth, block / 2);
 #pragma unroll
-        for (int r = 0; r < kRowTiles; ++r) Engine<T>::multiply(part[r], small[r], weights[r].steps[step], b);
+        for (int r = 0; r < kRowTiles; ++r) {
+          Engine<T>::multiply(part[r], kApart ? small[r] : part[r], weights[r].steps[step], b);
+        }
       }
 #pragma unroll
       for (int i = 0; i < 2 * kRowTiles; ++i) {
-        add(part[i / 2][i % 2], small[i / 2][i % 2]);
+        if (kApart) add(part[i / 2][i % 2], small[i / 2][i % 2]);
         add(sums[i / 2][block + i % 2], part[i / 2][i % 2]);
       }
     }
@@ -136,15 +158,6 @@ __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
         for (int r = 0; r < kRowTiles; ++r) Engine<T>::multiply(sums[r] + block, weights[r].steps[step], b);
       }
     }
-  }
-}
-
-template <int kRowTiles, int kBlocks>
-__device__ void clear(Accumulator (&sums)[kRowTiles][kBlocks]) {
-#pragma unroll
-  for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) sums[r][block] = {};
   }
 }
 

@@ -91,13 +91,11 @@ __device__ void differentiate_with_care(const Block& work, Accumulator (&weights
       if (Block::kAddsQueries && memory.owned_nonfinite[owned]) hidden |= !isnan(terms.lse);
       const float exponent = exponent_of<GradientPass::any>(work, weight, terms.lse, factor[i / 2]);
       weight = hidden ? 0.0f : exp2_fast(no_more_than_zero(exponent));
-      if (Block::kFirst) {
-        grad = weight == 0 ? 0.0f : weight * (grad - terms.delta);
-        // It would be multiplied by something that was cleared.
-        const bool cleared = memory.nonfinite[0][streamed] || (Block::kAddsQueries && memory.nonfinite[1][streamed]);
-        if (grad != 0 && cleared) grad = CUDART_NAN_F;
-      }
-      if (Block::kSecond && weight != 0 && memory.nonfinite[1][streamed]) weight = CUDART_NAN_F;
+      grad = weight == 0 ? 0.0f : weight * (grad - terms.delta);
+      // It would be multiplied by something that was cleared.
+      const bool cleared = memory.nonfinite[0][streamed] || (Block::kAddsQueries && memory.nonfinite[1][streamed]);
+      if (grad != 0 && cleared) grad = CUDART_NAN_F;
+      if (Block::kKeySide && weight != 0 && memory.nonfinite[1][streamed]) weight = CUDART_NAN_F;
       if (Block::kAddsQueries) {
         weight *= factor[i / 2];
         grad *= factor[i / 2];
@@ -145,8 +143,8 @@ __device__ void differentiate_and_drop(const Block& work, Accumulator (&weights)
     return;
   }
   visit_draws(work, weights, grads, at, first_key, [&](float& weight, float& grad, bool kept, float delta) {
-    if (Block::kFirst) grad = weight * fmaf(kept ? grad : 0.0f, factor, -delta);
-    if (Block::kSecond) weight = kept ? weight : 0.0f;
+    grad = weight * fmaf(kept ? grad : 0.0f, factor, -delta);
+    if (Block::kKeySide) weight = kept ? weight : 0.0f;
   });
 }
 

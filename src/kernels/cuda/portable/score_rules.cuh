@@ -15,8 +15,9 @@ namespace quest::kernels::cuda::portable {
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 constexpr bool is_additive(MaskType type) { return type > MaskType::boolean; }
-// What is compiled apart, not to take registers from everything else; an additive mask may come with dropout.
-enum class Extras { none, dropout, additive_mask };
+// What is compiled apart, not to take registers from everything else; an additive mask may come with dropout, and a
+// boolean one is none, but in the forward of wide heads.
+enum class Extras { none, boolean_mask, dropout, additive_mask };
 constexpr Extras extras_of(const AttentionProblem& p) {
   return is_additive(p.mask.type) ? Extras::additive_mask : p.dropout_p > 0 ? Extras::dropout : Extras::none;
 }
@@ -121,7 +122,7 @@ struct ScoreRules {
   }
 
   template <Along kRows, int kBlocks>
-  __device__ void hide_by_bits(Accumulator (&scores)[kBlocks], int first_query, int first_key) const {
+  __device__ void hide_by_bits(Accumulator (&scores)[kBlocks], int first_query, int first_key, float value) const {
     const int row = (kRows == Along::keys ? first_key : first_query) + lane_row();
     const int column = kRows == Along::keys ? first_query : first_key;
 #pragma unroll
@@ -129,7 +130,7 @@ struct ScoreRules {
       const uint64_t seen = bits_of_row<kBlocks * 8>(row + half * 8, column) >> lane_column();
 #pragma unroll
       for (int i = 0; i < kBlocks * 2; ++i) {
-        if ((seen >> (i / 2 * 8 + i % 2) & 1) == 0) scores[i / 2].x[half * 2 + i % 2] = -kInfinity;
+        if ((seen >> (i / 2 * 8 + i % 2) & 1) == 0) scores[i / 2].x[half * 2 + i % 2] = value;
       }
     }
   }
@@ -216,7 +217,7 @@ struct ScoreRules {
   template <Along kRows, int kBlocks>
   __device__ void apply(Accumulator (&scores)[kBlocks], int first_query, int first_key) const {
     if (!plain) visit<kRows>(scores, first_query, first_key, [&](int, int, float& x) { x *= scale; });
-    if (mask_type == MaskType::boolean) hide_by_bits<kRows>(scores, first_query, first_key);
+    if (mask_type == MaskType::boolean) hide_by_bits<kRows>(scores, first_query, first_key, -kInfinity);
     hide<kRows>(scores, first_query, first_key, -kInfinity);
   }
 

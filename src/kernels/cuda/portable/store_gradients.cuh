@@ -66,41 +66,61 @@ __device__ void trade_columns(const Accumulator (&first)[kHalf], const Accumulat
   }
 }
 
+// dQ of this warp's rows.
+template <typename Block, int kBlocks>
+__device__ void store_query_rows(Block& block, Accumulator (&sums)[kBlocks]) {
+  const auto& p = block.p;
+  const QueryPlace place{.block = block.block_index,
+                         .batch = block.sequence.batch,
+                         .head = block.head,
+                         .first_query = block.sequence.first_query,
+                         .first_owned = block.first_owned,
+                         .first_row = block.first_row,
+                         .end = block.rules.queries,
+                         .counts = block.warp_of_pair() == 0};
+  lead_back_queries<Block::Shape::kThreads>(sums, p.query_chain, place, block.owned(0),
+                                            reinterpret_cast<float*>(block.memory.owned[1]));
+  if (!place.counts) return;
+  store_rows<typename Block::Stored>(sums, {p.grad_q, place.batch, place.head, place.first_query}, place.first_row,
+                                     place.end);
+}
+
 template <typename Block>
 __device__ void store_gradients(Block& block) {
   using Shape = typename Block::Shape;
-  if constexpr (Shape::kPaired) {
-    auto& room = block.memory.streamed_first;
-    constexpr int kAtOnce = Shape::kSumColumns % 64 == 0 ? 8 : 6;
-    static_assert(sizeof(room) >= sizeof(Accumulator) * kAtOnce * Shape::kThreads);
-    auto* shared = reinterpret_cast<Accumulator*>(room);
-    const int warp = block.warp_of_pair();
-    auto& keys = block.first_sums;
-    auto& values = block.second_sums;
-    Accumulator whole[Shape::kSumColumns / 8 * 2];
-    if constexpr (Shape::kRowTiles == 2) {
-      trade_columns<kAtOnce>(keys[0], keys[1], whole, shared);
-      store_key_rows(block, whole, warp);
-      trade_columns<kAtOnce>(values[0], values[1], whole, shared);
-      store_value_rows(block, whole, warp);
-    } else {
-      trade_columns<kAtOnce>(keys[0], values[0], whole, shared);
-      warp == 0 ? store_key_rows(block, whole, 0) : store_value_rows(block, whole, 0);
-    }
-  } else if constexpr (Block::kKeySide) {
+  auto& first = block.first_sums;
+  auto& second = block.second_sums;
+  if constexpr (Shape::kPair == 1) {
 #pragma unroll
     for (int r = 0; r < Shape::kRowTiles; ++r) {
-      if constexpr (Block::kFirst) store_key_rows(block, block.first_sums[r], r);
-      if constexpr (Block::kSecond) store_value_rows(block, block.second_sums[r], r);
+      if constexpr (Block::kKeySide) {
+        store_key_rows(block, first[r], r);
+        store_value_rows(block, second[r], r);
+      } else {
+        store_query_rows(block, first[r]);
+      }
     }
   } else {
-    const QueryPlace place{block.block_index, block.sequence.batch, block.head,         block.sequence.first_query,
-                           block.first_owned, block.first_row,      block.rules.queries};
-    lead_back_queries<Shape::kThreads>(block.first_sums[0], block.p.query_chain, place, block.owned(0),
-                                       reinterpret_cast<float*>(block.memory.owned[1]));
-    store_rows<typename Block::Stored>(block.first_sums[0],
-                                       {block.p.grad_q, block.sequence.batch, block.head, block.sequence.first_query},
-                                       block.first_row, block.rules.queries);
+    const int warp = block.warp_of_pair();
+    Accumulator whole[Shape::kSumColumns / 8 * 2];
+    const auto trade = [&](const auto& of_first_warp, const auto& of_second_warp) {
+      auto& room = block.memory.streamed_first;
+      constexpr int kAtOnce = Shape::kSumColumns % 64 == 0 ? 8 : 6;
+      static_assert(sizeof(room) >= sizeof(Accumulator) * kAtOnce * Shape::kThreads);
+      trade_columns<kAtOnce>(of_first_warp, of_second_warp, whole, reinterpret_cast<Accumulator*>(room));
+    };
+    if constexpr (!Block::kKeySide) {
+      trade(first[0], first[0]);
+      store_query_rows(block, whole);
+    } else if constexpr (Shape::kRowTiles == 1) {
+      trade(first[0], second[0]);
+      warp == 0 ? store_key_rows(block, whole, 0) : store_value_rows(block, whole, 0);
+    } else {
+      trade(first[0], first[1]);
+      store_key_rows(block, whole, warp);
+      trade(second[0], second[1]);
+      store_value_rows(block, whole, warp);
+    }
   }
 }
 
