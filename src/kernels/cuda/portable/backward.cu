@@ -48,10 +48,6 @@ int padded_width(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return kWidth; });
 }
 
-int owned_rows(const AttentionProblem& p) {
-  return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
-}
-
 // Gradients of scores are rounded to two terms where the standard is an attention that rounds its results only: PyTorch
 // has no fused kernel for 16-bit rows that are no multiple of 16 bytes and need a mask, or differ in dimension, and
 // computes in float32.
@@ -67,6 +63,12 @@ bool sums_queries(const AttentionProblem& original, const DeviceInfo& device) {
   const bool fits = padded_width(original) <= 128 || device.block_shared_memory >= kMoreSharedMemory;
   return original.type != StorageType::float32 && original.normalize_k && original.keys > 1 && fits &&
          !takes_two_terms(original);
+}
+
+// Rows of queries whose share of the gain's gradient is one partial sum.
+int partial_rows(const AttentionProblem& p, bool fixed) {
+  if (fixed) return kSumRows;
+  return with_shape(p, [&]<typename T, int kWidth>() { return GradientShape<T, kWidth, Owns::queries>::kOwned; });
 }
 
 // Pieces of the workspace, in floats.
@@ -91,7 +93,7 @@ struct Workspace {
     value_lengths = to_fixed + (fixed ? query_rows(p) : 0);
     largest_values = value_lengths + (fixed ? key_tiles * kSumRows : 0);
     gain_partials = largest_values + (fixed ? key_tiles : 0);
-    end = gain_partials + (gain_gradient ? block_count(p, p.queries, p.heads, owned_rows(p)) * p.dim : 0);
+    end = gain_partials + (gain_gradient ? block_count(p, p.queries, p.heads, partial_rows(p, fixed)) * p.dim : 0);
   }
 };
 
@@ -205,12 +207,13 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
   if (error == cudaSuccess && parameters.query_sums != nullptr) error = finish_sums(parameters, launch.stream);
   if (error != cudaSuccess || gain_partials == nullptr) return error;
   const bool packed = p.cu_seqlens_q != nullptr;
-  const GainParameters gain{gain_partials,
-                            packed ? 1 : p.batch,
-                            static_cast<int>(p.heads),
-                            static_cast<int>(tile_slots(packed, p.batch, p.queries, owned_rows(p))),
-                            static_cast<int>(original.dim),
-                            arguments.grad_gain};
+  const GainParameters gain{
+      gain_partials,
+      packed ? 1 : p.batch,
+      static_cast<int>(p.heads),
+      static_cast<int>(tile_slots(packed, p.batch, p.queries, partial_rows(p, parameters.query_sums != nullptr))),
+      static_cast<int>(original.dim),
+      arguments.grad_gain};
   return launch_kernel(gain_kernel, p.heads * ceil_div(original.dim, 32), 32 * kGainRows, 0, launch.stream, gain);
 }
 

@@ -25,7 +25,6 @@ struct ForwardBlock {
   using KeyTile = typename Shape::KeyTile;
   static constexpr int kRowTiles = Shape::kRowTiles;
   static constexpr int kKeys = Shape::kKeys;
-  static constexpr bool kMasksBounded = Shape::kMasksApart ? kExtras == Extras::boolean_mask : kExtras == Extras::none;
 
   const ForwardParameters& p;
   Memory& memory;
@@ -283,7 +282,7 @@ struct ForwardBlock {
   // Puts what is to be taken from the logits of each row into `running`. Not where a row's bound is too large.
   __device__ bool take_bounds() {
     if (p.key_factors == nullptr || rules.scale <= 0) return false;
-    if (rules.mask_type != MaskType::none && !kMasksBounded) return false;
+    if (rules.mask_type != MaskType::none && !Shape::kMasksBounded) return false;
     if (rules.keys == 1) return false;  // the weight of a single key is exactly one from its maximum
     const QueryTile tile{shared_address(memory.queries)};
     const int row = first_row - first_query + lane_id() % (kRowTiles * 16);
@@ -319,7 +318,7 @@ struct ForwardBlock {
       const int row = first_row + i * 8 + lane_row();
       const int seen = row < rules.queries ? rules.limit(row) : 0;
       const float sum = running.sum[i / 2].x[i % 2 * 2];
-      const bool hidden = kMasksBounded && rules.mask_type != MaskType::none && sum == 0 &&
+      const bool hidden = Shape::kMasksBounded && rules.mask_type != MaskType::none && sum == 0 &&
                           running.most[i / 2][i % 2] <= BoundedWeights<T>::kMostWithoutZeros;
       all &= seen == 0 || hidden || BoundedWeights<T>::resolved(sum, seen);
     }
@@ -371,7 +370,7 @@ struct ForwardBlock {
       if (take_bounds()) {
         if constexpr (kExtras == Extras::boolean_mask) {
           meet.template operator()<ForwardPass::masked>();
-        } else if constexpr (kMasksBounded) {
+        } else if constexpr (Shape::kMasksBounded) {
           rules.mask_type == MaskType::none ? meet.template operator()<ForwardPass::bounded>()
                                             : meet.template operator()<ForwardPass::masked>();
         } else {

@@ -29,7 +29,9 @@ template <typename T, int kWidth, Extras kExtras>
 struct ForwardShape {
   static constexpr bool kBiased = kExtras == Extras::additive_mask;
   static constexpr bool kNarrow = sizeof(T) == 2;
-  static constexpr bool kMasksApart = kNarrow && kWidth >= 128;  // boolean ones, whose pass would take registers
+  // The pass for boolean masks takes registers from that without them.
+  static constexpr bool kMasksApart = kNarrow && kWidth >= 128;
+  static constexpr bool kMasksBounded = kNarrow && kExtras == (kMasksApart ? Extras::boolean_mask : Extras::none);
   static constexpr int kWarps = 4;
   static constexpr int kThreads = kWarps * 32;
   static constexpr int kRowTiles = kNarrow && kWidth <= 128 ? 2 : 1;
