@@ -81,10 +81,12 @@ cudaError_t launch_of_shape(const GradientParameters& p, const Launch& launch) {
       if constexpr (kWidth <= 128) return launch_kernel_of<T, kWidth, Owns::keys_for_all, kExtras>(p, stream);
     }
   }
-  if constexpr (kExtras == Extras::dropout)
+  if constexpr (kExtras == Extras::dropout) {
     return launch_gradients<Extras::additive_mask>(p, launch);
-  else
-    return launch_each_gradient < T, sizeof(T) == 2 ? std::bit_ceil(unsigned{kWidth}) : kWidth, kExtras > (p, stream);
+  } else {
+    constexpr int kPadded = sizeof(T) == 2 ? std::bit_ceil(unsigned{kWidth}) : kWidth;
+    return launch_each_gradient<T, kPadded, kExtras>(p, stream);
+  }
 }
 
 template <Extras kExtras>

@@ -14,11 +14,6 @@ namespace quest::kernels::cuda::portable {
 // shared memory.
 enum class Owns { queries, keys_and_values, keys_for_all, more_keys_for_all };
 
-// What a block is made for when it meets its tiles: compiled apart, since what they leave out takes registers and room
-// between instructions. All but the last: no factors of queries, whole words of 16 bytes, nothing that is not finite,
-// and of masks and dropout none; a boolean mask; a mask of T; dropout.
-enum class GradientPass { plain, masked, biased, dropping, any };
-
 struct GradientParameters {
   AttentionProblem problem;  // prepared
   Matrix q;

@@ -6,6 +6,7 @@
 // weights, and both feed sums over the streamed rows. Where dQ is bounded, blocks that own keys add to it as well.
 
 #include "kernels/cuda/portable/block_mask.cuh"
+#include "kernels/cuda/portable/gradient_pass.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/pair_sums.cuh"
 #include "kernels/cuda/portable/products.cuh"
@@ -232,16 +233,6 @@ struct GradientBlock {
     }
   }
 
-  // The pass that is enough unless something turns out not to be finite.
-  __device__ GradientPass simplest_pass() const {
-    if (streamed_factors() != nullptr || !p.q.aligned || !p.grad_out.aligned) return GradientPass::any;
-    if (Shape::kBiased) {
-      return stages_mask(*this) && p.problem.dropout_p == 0 ? GradientPass::biased : GradientPass::any;
-    }
-    if (!rules.plain) return GradientPass::any;
-    if (rules.mask_type == MaskType::boolean) return Shape::kDraws ? GradientPass::any : GradientPass::masked;
-    return Shape::kDraws ? GradientPass::dropping : GradientPass::plain;
-  }
   __device__ void meet_all_simply(const Steps& s, GradientPass pass) {
     if constexpr (Shape::kBiased) {
       meet_all<GradientPass::biased>(s);
@@ -498,7 +489,7 @@ struct GradientBlock {
       spoils |= isnan(reciprocals[row]);
     }
     spoils = __syncthreads_or(spoils);
-    const GradientPass pass = spoils ? GradientPass::any : simplest_pass();
+    const GradientPass pass = spoils ? GradientPass::any : simplest_pass(*this);
     if (pass != GradientPass::any) {
       meet_all_simply(s, pass);
       if (!__syncthreads_or(!sums_are_finite())) return;

@@ -3,6 +3,7 @@
 // What the warps of a backward block give each other through shared memory.
 
 #include "kernels/cuda/portable/block_mask.cuh"
+#include "kernels/cuda/portable/gradient_pass.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/products.cuh"
 

@@ -5,6 +5,7 @@
 #include <math_constants.h>
 
 #include "kernels/cuda/device/dropout.cuh"
+#include "kernels/cuda/portable/gradient_pass.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
 
