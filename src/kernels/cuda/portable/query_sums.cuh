@@ -31,7 +31,7 @@ template <typename T, int kWidth, int kWarps, typename ScoreTile, typename KeyTi
 __device__ void add_query_gradients(int32_t* to, ScoreTile scores, KeyTile keys, const float* to_fixed,
                                     bool takes_back) {
   using Operand = typename Engine<T>::Operand;
-  constexpr int kColumnParts = kWidth < 64 ? 1 : kWidth / 16 % (kWarps / 2) == 0 ? kWarps / 2 : 2;
+  constexpr int kColumnParts = kWidth >= 64 ? kWarps / 2 : 1;
   constexpr int kTiles = kSumRows / 16 * kColumnParts / kWarps;
   constexpr int kColumnBlocks = kWidth / 8 / kColumnParts;
   constexpr int kSteps = ScoreTile::kRows / 16;
