@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from ._call import Call
+from ._call import CAUSAL_LOWER_RIGHT, Call
 from ._formula import attention_formula, statistics_formula
 from ._library import serves
 
@@ -82,6 +82,23 @@ def takes_formula(call: Call, path: Path) -> bool:
     return obstacle is not None
 
 
+def takes_float32(call: Call) -> bool:
+    """A call with 16-bit rows that is to be computed from rows of float32: the rule of src/kernels/cuda/choice.h."""
+    dim, value_dim = call.q.shape[3], call.v.shape[3]
+    aligned_to_last = (
+        call.causal == CAUSAL_LOWER_RIGHT and call.cu_seqlens_q is None and call.q.shape[2] != call.k.shape[2]
+    )
+    masked = call.mask is not None or call.key_lengths is not None or aligned_to_last
+    whole_words = dim % 8 == 0 and value_dim % 8 == 0
+    narrow = call.q.dtype in (torch.bfloat16, torch.float16)
+    return call.q.is_cuda and narrow and not whole_words and (masked or dim != value_dim)
+
+
+def in_float32(call: Call) -> Call:
+    mask = call.mask.float() if call.mask is not None and call.mask.is_floating_point() else call.mask
+    return call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), mask=mask)
+
+
 def detached(call: Call) -> Call:
     return Call(*(x.detach() if isinstance(x, Tensor) else x for x in call))  # type: ignore[arg-type]
 
@@ -102,4 +119,7 @@ def run(call: Call, path: Path) -> tuple[Tensor, Tensor | None]:
         if not torch._C._are_functorch_transforms_active() and not torch.compiler.is_compiling():
             check_by_library(call)
         return attention_formula(call), None
+    if takes_float32(call):
+        out, lse = torch.ops.quest.attention(*in_float32(call))
+        return out.to(call.q.dtype), lse
     return torch.ops.quest.attention(*call)

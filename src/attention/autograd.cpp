@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "attention/choice.h"
 #include "attention/reference.h"
 
 namespace quest {
@@ -111,6 +112,15 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
   }
 };
 
+AttentionCall in_float32(AttentionCall call) {
+  for (at::Tensor* tensor : {&call.q, &call.k, &call.v, &call.mask}) {
+    if (tensor->defined() && tensor->is_floating_point()) {
+      *tensor = tensor->to(at::kFloat);
+    }
+  }
+  return call;
+}
+
 bool needs_graph(AttentionCall call) {
   if (!at::GradMode::is_enabled()) {
     return false;
@@ -126,6 +136,10 @@ bool needs_graph(AttentionCall call) {
 }  // namespace
 
 operators::Forward fused_attention(const AttentionCall& call) {
+  if (takes_float32(call)) {
+    auto [out, lse] = fused_attention(in_float32(call));
+    return {.out = out.to(call.q.scalar_type()), .lse = std::move(lse)};
+  }
   if (!needs_graph(call)) {
     return operators::forward(call);
   }

@@ -45,15 +45,27 @@ bool transform_is_active() {
   return c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
 
+bool takes_float32(const AttentionCall& call) {
+  const auto type = call.q.scalar_type();
+  if (!call.q.is_cuda() || (type != at::kBFloat16 && type != at::kHalf)) {
+    return false;
+  }
+  const bool aligned_to_last =
+      call.settings.causal == Causal::lower_right && !call.cu_seqlens_q.defined() && call.q.size(2) != call.k.size(2);
+  const bool masked = call.mask.defined() || call.key_lengths.defined() || aligned_to_last;
+  return kernels::cuda::takes_float32(call.q.size(3), call.v.size(3), masked);
+}
+
 PathChoice choose_path(const AttentionCall& call, AttentionPath requested) {
   if (requested == AttentionPath::reference) {
     return {AttentionPath::reference, "the reference was asked for"};
   }
   const std::string_view obstacle = why_not_fused(call);
   if (obstacle.empty()) {
-    return {AttentionPath::fused, call.q.is_cuda()
-                                      ? "the fused CUDA kernels serve float32, bfloat16 and float16 of any length"
-                                      : "the fused CPU kernel serves float32, bfloat16 and float16 of any shape"};
+    return {AttentionPath::fused,
+            takes_float32(call) ? "the fused CUDA kernels serve it in float32, as PyTorch does for such head dimensions"
+            : call.q.is_cuda()  ? "the fused CUDA kernels serve float32, bfloat16 and float16 of any length"
+                                : "the fused CPU kernel serves float32, bfloat16 and float16 of any shape"};
   }
   TORCH_CHECK(requested != AttentionPath::fused, "quest::attention: the fused path was asked for, but ", obstacle,
               "; use AttentionPath::automatic");

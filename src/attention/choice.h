@@ -16,6 +16,9 @@ struct PathChoice {
 
 [[nodiscard]] PathChoice choose_path(const AttentionCall& call, AttentionPath requested);
 
+// A call with 16-bit rows that is to be computed from rows of float32, its output then rounded.
+[[nodiscard]] bool takes_float32(const AttentionCall& call);
+
 // For people: the same answer for arguments as a user gives them.
 [[nodiscard]] QUEST_API PathChoice explain_path(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                                 const AttentionOptions& options = {});

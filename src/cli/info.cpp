@@ -109,7 +109,10 @@ void print_gpu_choice(const AttentionShape& shape, at::ScalarType type, const Fo
     print_line("because", "float64 is computed by the plain formula");
     return;
   }
-  const auto choice = kernels::cuda::choose_engine(gpu_problem(shape, type, formulation), capability);
+  const bool takes_float32 = type != at::kFloat && kernels::cuda::takes_float32(shape.dim, shape.value_dim, false);
+  if (takes_float32) print_line("computed in", "float32, as PyTorch does for such head dimensions");
+  const auto choice =
+      kernels::cuda::choose_engine(gpu_problem(shape, takes_float32 ? at::kFloat : type, formulation), capability);
   print_line("kernel", std::string(kernels::cuda::name(choice.engine)));
   print_line("because", std::string(choice.reason));
 }

@@ -66,6 +66,26 @@ TEST_F(Gpu, GivesTheNumbersOfTheCpuWithEveryOption) {
   }
 }
 
+TEST_F(Gpu, ComputesInFloat32WhatTorchDoes) {
+  const Inputs narrow = Inputs(20, at::kBFloat16).on_gpu();
+  Inputs wide = narrow;
+  for (at::Tensor* tensor : {&wide.q, &wide.k, &wide.v}) *tensor = tensor->detach().to(at::kFloat).requires_grad_();
+  AttentionOptions options{.enable_gqa = true};
+  options.mask = at::linspace(-1.0, 1.0, 70 * 90).view({70, 90}).cuda().to(at::kBFloat16);
+  AttentionOptions wide_options = options;
+  wide_options.mask = options.mask.to(at::kFloat);
+  EXPECT_NE(std::string(explain_path(narrow.q, narrow.k, narrow.v, options).reason).find("float32"), std::string::npos);
+  const at::Tensor actual = attention(narrow.q, narrow.k, narrow.v, options);
+  const at::Tensor expected = attention(wide.q, wide.k, wide.v, wide_options);
+  EXPECT_TRUE(actual.equal(expected.to(at::kBFloat16)));
+  const at::Tensor grad_out = at::randn_like(actual);
+  const auto gradients = torch::autograd::grad({actual}, {narrow.q, narrow.k, narrow.v}, {grad_out});
+  const auto wide_gradients = torch::autograd::grad({expected}, {wide.q, wide.k, wide.v}, {grad_out.to(at::kFloat)});
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    EXPECT_TRUE(gradients[i].equal(wide_gradients[i].to(at::kBFloat16))) << "gradient " << i;
+  }
+}
+
 TEST_F(Gpu, DifferentiatesTwice) {
   const Inputs there = Inputs().on_gpu();
   const AttentionOptions options{.enable_gqa = true};

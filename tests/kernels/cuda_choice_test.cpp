@@ -59,6 +59,15 @@ TEST(CudaChoice, SharedKeyHeadsAreTiled) {
   EXPECT_EQ(choose(p).engine, Engine::long_sequence);
 }
 
+TEST(CudaChoice, RowsThatTorchWidensAreLeftToFloat32) {
+  EXPECT_TRUE(takes_float32(20, 20, true));
+  EXPECT_TRUE(takes_float32(20, 64, false));
+  EXPECT_TRUE(takes_float32(64, 1, false));
+  EXPECT_FALSE(takes_float32(20, 20, false));
+  EXPECT_FALSE(takes_float32(64, 64, true));
+  EXPECT_FALSE(takes_float32(64, 96, true));
+}
+
 TEST(CudaChoice, OtherGpusRunTheTiledKernel) {
   for (const int capability : {80, 86, 89, 100, 120}) {
     const EngineChoice choice = choose_engine(quest_problem(197, 64), capability);

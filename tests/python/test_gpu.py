@@ -4,7 +4,7 @@ import pytest
 import quest_attention
 import torch
 import torch.nn.functional as F
-from inputs import assert_close, exact, qkv
+from inputs import assert_close, exact, gain_for, qkv
 from quest_attention import attention
 from quest_attention._library import HAS_CUDA_LIBRARY
 
@@ -31,6 +31,68 @@ def test_output_and_gradients(dtype, rounding, causal):
     theirs = torch.autograd.grad(expected, doubles, weights.double())
     for own, other in zip(ours, theirs):
         assert_close(own, other, 4 * rounding)
+
+
+def sizes_of_errors(function, inputs, grad_out, floor):
+    """Relative errors of the output and its gradients, in the root mean square, against the same in float64."""
+    results = []
+    for dtype in (inputs[0].dtype, torch.float64):
+        leaves = [x.detach().to(dtype).requires_grad_() for x in inputs]
+        out = function(*leaves)
+        results.append([out.detach(), *torch.autograd.grad(out, leaves, grad_out.to(dtype))])
+
+    def rms(x):
+        return x.double().square().mean().sqrt().item()
+
+    return [rms(actual - exact) / max(rms(exact), floor) for actual, exact in zip(*results)]
+
+
+def options_that_need_a_mask(kind, batch, queries, keys, dtype):
+    """Those of ours, and the mask that PyTorch's function needs for the same."""
+    if kind == "lower_right":
+        seen = torch.ones(queries, keys, dtype=torch.bool, device="cuda").tril(keys - queries)
+        return dict(is_causal=True, causal_alignment="lower_right"), seen
+    if kind == "few_keys":
+        lengths = torch.arange(batch, device="cuda") % 5 + 2
+        return dict(key_lengths=lengths), (torch.arange(keys, device="cuda") < lengths[:, None])[:, None, None]
+    if kind == "bias":
+        bias = torch.randn(batch, 1, queries, keys, device="cuda").to(dtype)
+        return dict(attn_mask=bias), bias
+    seen = torch.rand(batch, 1, queries, keys, device="cuda") < 0.7
+    return dict(attn_mask=seen), seen
+
+
+def as_type_of(mask, q):
+    return mask.to(q.dtype) if mask.is_floating_point() else mask
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dim", [1, 2, 3, 7, 12, 20, 100, 250])
+@pytest.mark.parametrize("kind", ["bool", "bias", "few_keys", "lower_right"])
+@pytest.mark.parametrize("name", ["quest", "qknorm", "elliptical"])
+def test_no_less_exact_where_torch_computes_in_float32(name, kind, dim, dtype):
+    """For such head dimensions PyTorch has no 16-bit kernel that takes a mask; it rounds nothing but the result."""
+    batch, heads, queries, keys = 13, 8, 197, 230
+    torch.manual_seed(dim)
+    shapes = ((queries, dim), (keys, dim), (keys, dim))
+    inputs = [torch.randn(batch, heads, *shape, device="cuda").to(dtype) for shape in shapes]
+    grad_out = torch.randn(batch, heads, queries, dim, device="cuda").to(dtype)
+    ours, mask = options_that_need_a_mask(kind, batch, queries, keys, dtype)
+    gain = gain_for(name, heads, dim)
+    gain = None if gain is None else gain.cuda()
+    root = dim**0.5 if name == "qknorm" else None
+
+    def quest(q, k, v):
+        options = {**ours, "attn_mask": as_type_of(mask, q)} if "attn_mask" in ours else ours
+        path = "reference" if q.dtype == torch.float64 else "fused"
+        return attention(q, k, v, formulation=name, gain=gain, scale=root, path=path, **options)
+
+    floor = 0.05 * grad_out.double().square().mean().sqrt().item()
+    standard = sizes_of_errors(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=as_type_of(mask, q)), inputs, grad_out, floor
+    )
+    for what, own, other in zip(("out", "q", "k", "v"), sizes_of_errors(quest, inputs, grad_out, floor), standard):
+        assert own <= 1.5 * other, f"{what}: {own / other:.2f} times the error"
 
 
 def test_autocast():

@@ -38,7 +38,7 @@ struct Obstacle {
 };
 constexpr Obstacle kObstacles[] = {
     {[](const AttentionProblem& p) { return p.type == StorageType::float32; },
-     "float32 was given: the Hopper kernels multiply 16-bit types"},
+     "rows are float32: the Hopper kernels multiply 16-bit types"},
     {[](const AttentionProblem& p) { return p.mask.type != MaskType::none; },
      "a mask was given: the tiled kernel has every option"},
     {[](const AttentionProblem& p) { return p.dropout_p > 0; },

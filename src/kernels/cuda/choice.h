@@ -13,6 +13,14 @@ namespace quest::kernels::cuda {
 // Of queries, keys and values.
 inline constexpr std::int64_t kLargestDim = 256;
 
+// Whether 16-bit rows of q, k and v are better converted to float32. PyTorch has 16-bit kernels for rows of whole
+// 16-byte words; it pads others, but where they need a mask or differ in dimension it computes in float32 and rounds
+// nothing but the result, and nobody should lose digits by leaving it.
+[[nodiscard]] constexpr bool takes_float32(std::int64_t dim, std::int64_t value_dim, bool masked) {
+  constexpr std::int64_t kWord = 8;
+  return (dim % kWord != 0 || value_dim % kWord != 0) && (masked || dim != value_dim);
+}
+
 enum class Engine {
   short_sequence,  // a block owns a whole head in shared memory; Hopper, plain QUEST
   long_sequence,   // warp-specialised wgmma over tiles; Hopper, plain QUEST
