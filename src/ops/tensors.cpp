@@ -25,6 +25,16 @@ Tensor new_strided(Sizes sizes, Sizes strides, ScalarType type, const Tensor& li
   return Tensor(handle);
 }
 
+// Whether rows that are whole words of 16 bytes begin at multiples of 16 bytes.
+bool lies_at_whole_words(const Tensor& tensor) {
+  const std::int64_t word = tensor.scalar_type() == ScalarType::Float ? 4 : 8;
+  if (sizes_of(tensor).back() % word != 0) return true;
+  const Sizes strides = strides_of(tensor);
+  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % 16 == 0 &&
+         std::ranges::all_of(strides.first(strides.size() - 1),
+                             [&](std::int64_t stride) { return stride % word == 0; });
+}
+
 }  // namespace
 
 TensorInfo info_of(const Tensor& tensor) {
@@ -80,7 +90,9 @@ const float* const_floats(const Tensor& tensor) { return static_cast<const float
 Tensor with_dense_rows(const Tensor& tensor) {
   const Sizes sizes = sizes_of(tensor);
   const bool dense = sizes.back() == 1 || strides_of(tensor).back() == 1;
-  return dense ? tensor : torch::stable::contiguous(tensor);
+  if (dense && (tensor.is_cpu() || lies_at_whole_words(tensor))) return tensor;
+  Tensor copy = new_tensor(sizes, tensor.scalar_type(), tensor);
+  return torch::stable::copy_(copy, tensor);
 }
 
 }  // namespace quest::ops

@@ -33,7 +33,8 @@ using Sizes = std::span<const std::int64_t>;
 [[nodiscard]] float* floats(const Tensor& tensor);
 [[nodiscard]] const float* const_floats(const Tensor& tensor);
 
-// The same tensor when its last dimension is dense already.
+// The same tensor where its last dimension is dense already and, on a GPU, rows that are whole words of 16 bytes begin
+// at multiples of them; else a copy.
 [[nodiscard]] Tensor with_dense_rows(const Tensor& tensor);
 
 }  // namespace quest::ops

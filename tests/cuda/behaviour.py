@@ -8,7 +8,7 @@ import torch
 
 import cases
 import operators as ops
-from accuracy import MORE_THAN_STANDARD, Errors, exact_results, poison_memory, run, standard_errors
+from accuracy import Errors, exact_results, poison_memory, run, standard_errors
 from cases import BF16, F16, F32, Case
 
 SHORT = Case(batch=4, heads=3, queries=197, dim=64)
@@ -258,14 +258,6 @@ def more_than_standard(case):
     standard, exact, actual = standard_errors(*inputs), exact_results(*inputs), run(*inputs)
     names = ("out", "grad_q", "grad_k", "grad_v")
     return {name: Errors(actual[name], exact[name]).mean / of.mean for name, of in zip(names, standard) if of.mean > 0}
-
-
-def test_no_less_exact_where_torch_computes_in_float32():
-    options = (dict(mask="bool"), dict(mask="own"), dict(causal=2, keys=230), dict(value_dim=64))
-    for dim, dtype, option in itertools.product((3, 7, 12, 20, 100, 250), (BF16, F16), options):
-        case = Case(batch=13, heads=8, queries=197, dim=dim, dtype=dtype, **option)
-        for name, ratio in more_than_standard(case).items():
-            assert ratio <= MORE_THAN_STANDARD, f"{case}: {name} has {ratio:.2f} times the error"
 
 
 def test_a_single_key_has_a_weight_of_one():

@@ -194,13 +194,16 @@ def more_masks():
     masks = ("bool", "rows", "window", "float32", "own", "heads", "keys")
     for mask, dim, dtype in itertools.product(masks, (16, 32, 64, 96, 128, 192, 256), (BF16, F16, F32)):
         yield Case(queries=197, keys=320, mask=mask, dim=dim, dtype=dtype)
-    # Head dimensions for which torch computes in float32 where there is a mask, or where they differ.
+    # Rows that are no whole words of 16 bytes.
     for dim, dtype in itertools.product((2, 3, 5, 12, 20, 60, 100, 250), (BF16, F16)):
         masked = (dict(mask="bool"), dict(mask="own"), dict(lengths=True), dict(causal=2, keys=230), dict(value_dim=64))
         for option in masked:
             yield Case(queries=197, heads=4, dim=dim, dtype=dtype, **option)
     for dim in (3, 20, 100):
         yield Case(queries=2000, dim=dim, packed=True, batch=1)
+    for dim, dtype in itertools.product((21, 100, 250), (BF16, F32)):
+        for formulation in formulations(dim).values():
+            yield Case(queries=140, keys=150, heads=4, kv_heads=2, dim=dim, value_dim=dim - 1, dtype=dtype, **formulation)
 
 
 def many_options(count, largest):
@@ -257,6 +260,8 @@ def few_cases():
         yield Case(batch=1, heads=1, queries=256, dim=16, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=64, causal=1, dtype=dtype)
         yield Case(batch=1, heads=2, queries=600, dim=128, dtype=dtype)
+        yield Case(batch=1, heads=2, queries=70, dim=21, gain="both", normalize_q=True, dtype=dtype)
+        yield Case(batch=1, heads=2, queries=70, dim=250, value_dim=130, mask="float32", dtype=dtype)
     for mask, dim in itertools.product(("window", "own"), (20, 64, 96, 192)):
         yield Case(batch=1, heads=2, queries=130, keys=160, dim=dim, mask=mask)
     yield from many_options(30, 150)

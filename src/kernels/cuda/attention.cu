@@ -44,12 +44,13 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
   const cudaError_t error = prepare(p, preparation, outputs.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
   if (engine == Engine::long_sequence) return long_sequence::forward(prepared, outputs, launch);
-  return portable::forward(prepared, outputs, outputs.workspace + prepare_workspace(p), launch);
+  return portable::forward(p, prepared, outputs, outputs.workspace + prepare_workspace(p), launch);
 }
 
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {
   const Engine engine = choose_engine(problem, device.compute_capability).engine;
-  const std::int64_t tiled = prepare_workspace(problem) + portable::backward_workspace(problem, gain_gradient, device);
+  const std::int64_t tiled = prepare_workspace(problem) + output_gradient_workspace(problem) +
+                             portable::backward_workspace(problem, gain_gradient, device);
   return engine == Engine::long_sequence ? std::max(tiled, long_sequence::backward_workspace(problem)) : tiled;
 }
 
@@ -59,9 +60,14 @@ cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& a
   if (engine == Engine::short_sequence) return short_sequence::backward(p, arguments, launch);
   if (engine == Engine::long_sequence) return long_sequence::backward(p, arguments, launch);
   PreparedProblem prepared;
-  const cudaError_t error = prepare(p, Preparation::factored, arguments.workspace, launch, prepared);
+  BackwardArguments rest = arguments;
+  cudaError_t error = prepare(p, Preparation::factored, arguments.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
-  return portable::backward(p, prepared, arguments, arguments.workspace + prepare_workspace(p), launch);
+  rest.workspace += prepare_workspace(p);
+  error = prepare_output_gradients(p, rest.workspace, launch, rest.grad_out);
+  if (error != cudaSuccess) return error;
+  rest.workspace += output_gradient_workspace(p);
+  return portable::backward(p, prepared, rest, launch);
 }
 
 }  // namespace quest::kernels::cuda

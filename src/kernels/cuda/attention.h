@@ -2,7 +2,8 @@
 
 // Fused attention on NVIDIA GPUs from compute capability 8.0 on. Every function only queues work on the stream: no
 // synchronisation, no allocation, safe to capture into a CUDA graph; same inputs, same bits. The caller provides the
-// workspace named in the arguments, as many floats as the function's ..._workspace says.
+// workspace named in the arguments, as many floats as the function's ..._workspace says. Rows that are whole words of
+// 16 bytes have to lie at multiples of 16 bytes.
 
 #include <cstdint>
 

@@ -144,6 +144,9 @@ cudaError_t mask_backward(const AttentionProblem& problem, const BackwardArgumen
             .key_tiles = static_cast<int>(key_tiles)};
   const cudaError_t error = prepare(problem, Preparation::factored, arguments.workspace, launch, task.prepared);
   if (error != cudaSuccess) return error;
+  // Beside the gradients of the output as they are.
+  task.prepared.problem.v = problem.v;
+  task.prepared.problem.value_dim = problem.value_dim;
   return with_element(problem.type, [&]<typename T>(T) {
     return launch_kernel(mask_gradient<T>, blocks, kTileThreads, 0, launch.stream, task);
   });

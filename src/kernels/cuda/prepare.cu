@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <utility>
 
 #include "kernels/cuda/device/element.cuh"
 #include "kernels/cuda/device/overlap.cuh"
@@ -44,7 +45,12 @@ struct RowTask {
   int log2_group = 0;  // lanes that share a row
   int first_batch = 0;
 
-  __host__ __device__ int prepared_dim() const { return second_half == SecondHalf::none ? dim : 2 * kHalfRow; }
+  // Whole words of 16 bytes.
+  __host__ __device__ int padded_dim() const {
+    const int word = type == StorageType::float32 ? 4 : 8;
+    return (dim + word - 1) / word * word;
+  }
+  __host__ __device__ int prepared_dim() const { return second_half == SecondHalf::none ? padded_dim() : 2 * kHalfRow; }
 };
 
 // What memory moves at once: 16 bytes, or one element.
@@ -182,7 +188,7 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
   const float head_gain = task.head_gain == nullptr ? 1.0f : task.head_gain[head * task.gain_head_stride];
   if (!task.normalize && task.factors != nullptr) {
     if (row_exists && lane == 0) task.factors[dense] = head_gain;
-    return;
+    if (task.destination == nullptr) return;
   }
 
   const T* source = static_cast<const T*>(task.source.data) + batch * task.source.batch_stride +
@@ -215,7 +221,7 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
     }
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      if (column(piece) >= task.dim) continue;
+      if (column(piece) >= task.padded_dim()) continue;
       *reinterpret_cast<Unit*>(destination + column(piece)) =
           Unit::of([&](int i) { return element(piece * kWidth + i); });
     }
@@ -246,7 +252,7 @@ __global__ void __launch_bounds__(kThreads) transform_rows(const RowTask task) {
 
 template <typename T, int kWidth, int kPieces, bool kGain>
 cudaError_t launch_rows(RowTask task, cudaStream_t stream) {
-  while ((kWidth * kPieces << task.log2_group) < task.dim) ++task.log2_group;
+  while ((kWidth * kPieces << task.log2_group) < task.padded_dim()) ++task.log2_group;
   if (task.log2_group > 5) return cudaErrorInvalidValue;
   const std::int64_t runs = ceil_div(task.rows, kThreads >> task.log2_group);
   if (runs * task.heads == 0) return cudaSuccess;
@@ -313,7 +319,27 @@ RowTask key_rows(const AttentionProblem& p) {
           .dim = static_cast<int>(p.dim)};
 }
 
+RowTask value_rows(const AttentionProblem& p) {
+  RowTask task = key_rows(p);
+  task.source = p.v;
+  task.dim = static_cast<int>(p.value_dim);
+  return task;
+}
+
+RowTask output_rows(const AttentionProblem& p) {
+  RowTask task = query_rows(p);
+  task.dim = static_cast<int>(p.value_dim);
+  return task;
+}
+
 std::int64_t row_count(const RowTask& task) { return task.batch * task.heads * task.rows; }
+
+// What prepared rows take, in floats.
+std::int64_t row_floats(const RowTask& task) {
+  return ceil_div(row_count(task) * task.prepared_dim(), task.type == StorageType::float32 ? 1 : 2);
+}
+
+bool pads(const RowTask& task) { return task.padded_dim() != task.dim; }
 
 bool has_head_gain(const AttentionProblem& p) { return p.gain != nullptr && p.gain_dim_stride == 0; }
 
@@ -325,6 +351,9 @@ bool changes_queries(const AttentionProblem& p) { return p.normalize_q || p.gain
 
 bool changes_keys(const AttentionProblem& p) { return p.normalize_k || has_second_half(p); }
 
+// 256 bytes: what every kind of access is content with.
+std::int64_t in_whole_pieces(std::int64_t floats) { return round_up(floats, 64); }
+
 // Hands out pieces of the workspace, or counts them where there is none.
 struct Pieces {
   float* base;
@@ -332,7 +361,7 @@ struct Pieces {
 
   float* take(std::int64_t floats) {
     float* piece = base == nullptr ? nullptr : base + used;
-    used += ceil_div(floats, 64) * 64;  // 256 bytes: what every kind of access is content with
+    used += in_whole_pieces(floats);
     return piece;
   }
 };
@@ -340,19 +369,19 @@ struct Pieces {
 struct Layout {
   RowTask queries;
   RowTask keys;
+  RowTask values;
   std::int64_t floats;
 
-  Layout(const AttentionProblem& p, float* workspace) : queries(query_rows(p)), keys(key_rows(p)), floats(0) {
+  Layout(const AttentionProblem& p, float* workspace)
+      : queries(query_rows(p)), keys(key_rows(p)), values(value_rows(p)), floats(0) {
     Pieces pieces{workspace};
-    const auto elements = [&](const RowTask& task) {
-      return ceil_div(row_count(task) * task.prepared_dim(), p.type == StorageType::float32 ? 1 : 2);
-    };
     if (has_second_half(p)) {
       queries.second_half = SecondHalf::remainder;
       keys.second_half = SecondHalf::copy;
     }
-    if (changes_queries(p)) queries.destination = pieces.take(elements(queries));
-    if (changes_keys(p)) keys.destination = pieces.take(elements(keys));
+    if (changes_queries(p) || pads(queries)) queries.destination = pieces.take(row_floats(queries));
+    if (changes_keys(p) || pads(keys)) keys.destination = pieces.take(row_floats(keys));
+    if (pads(values)) values.destination = pieces.take(row_floats(values));
     if (p.normalize_q) queries.reciprocals = pieces.take(row_count(queries));
     if (p.normalize_k) keys.reciprocals = pieces.take(row_count(keys));
     if (changes_queries(p)) queries.factors = pieces.take(row_count(queries));
@@ -372,7 +401,7 @@ std::int64_t prepare_workspace(const AttentionProblem& problem) { return Layout(
 
 cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, float* workspace, const Launch& launch,
                     PreparedProblem& result) {
-  auto [queries, keys, floats] = Layout(problem, workspace);
+  auto [queries, keys, values, floats] = Layout(problem, workspace);
   const bool gain_is_factor = problem.gain == nullptr || has_head_gain(problem);
   if (preparation == Preparation::rounded || !gain_is_factor) queries.factors = nullptr;
   if (preparation == Preparation::rounded) keys.factors = nullptr;
@@ -380,7 +409,8 @@ cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, fl
             .query_reciprocals = queries.reciprocals,
             .key_reciprocals = keys.reciprocals,
             .query_factors = queries.factors,
-            .key_factors = keys.factors};
+            .key_factors = keys.factors,
+            .repeats_keys = has_second_half(problem)};
   AttentionProblem& rest = result.problem;
   if (changes_queries(problem)) {
     queries.normalize = problem.normalize_q;
@@ -388,24 +418,41 @@ cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, fl
     queries.gain_dim_stride = problem.gain_dim_stride;
     if (queries.factors != nullptr) {
       queries.head_gain = problem.gain;
+      if (!problem.normalize_q && !pads(queries)) queries.destination = nullptr;
     } else {
       queries.gain = problem.gain;
       queries.scale = problem.scale;
       rest.scale = 1.0F;
     }
-    if (const cudaError_t error = run(queries, launch); error != cudaSuccess) return error;
-    if (problem.normalize_q || queries.factors == nullptr) rest.q = dense(queries);
     rest.normalize_q = false;
     rest.gain = nullptr;
   }
-  if (changes_keys(problem)) {
-    keys.normalize = problem.normalize_k;
-    if (const cudaError_t error = run(keys, launch); error != cudaSuccess) return error;
-    rest.k = dense(keys);
-    rest.normalize_k = false;
+  keys.normalize = problem.normalize_k;
+  rest.normalize_k = false;
+  for (const auto& [task, rows] :
+       {std::pair(&queries, &rest.q), std::pair(&keys, &rest.k), std::pair(&values, &rest.v)}) {
+    if (task->destination == nullptr && task->factors == nullptr) continue;
+    if (const cudaError_t error = run(*task, launch); error != cudaSuccess) return error;
+    if (task->destination != nullptr) *rows = dense(*task);
   }
   rest.dim = queries.prepared_dim();
+  rest.value_dim = values.prepared_dim();
   return cudaSuccess;
+}
+
+std::int64_t output_gradient_workspace(const AttentionProblem& problem) {
+  const RowTask task = output_rows(problem);
+  return pads(task) ? in_whole_pieces(row_floats(task)) : 0;
+}
+
+cudaError_t prepare_output_gradients(const AttentionProblem& problem, float* workspace, const Launch& launch,
+                                     Input& grad_out) {
+  RowTask task = output_rows(problem);
+  if (!pads(task)) return cudaSuccess;
+  task.source = grad_out;
+  task.destination = workspace;
+  grad_out = dense(task);
+  return run(task, launch);
 }
 
 cudaError_t query_norms(const AttentionProblem& problem, float* norms, const Launch& launch) {

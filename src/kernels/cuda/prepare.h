@@ -1,7 +1,7 @@
 #pragma once
 
-// From queries and keys as given to those a tiled kernel multiplies. Plain rows (no normalisation, no gain) are left
-// where they are.
+// From rows as given to those a tiled kernel multiplies. Plain rows (no normalisation, no gain) that are whole words of
+// 16 bytes are left where they are.
 
 #include <cstdint>
 
@@ -10,10 +10,9 @@
 
 namespace quest::kernels::cuda {
 
-// The problem that remains: normalize_q, normalize_k and gain are off, q and k point to prepared rows (dense
+// The problem that remains: normalize_q, normalize_k and gain are off, q, k and v point to prepared rows (dense
 // [B, H, N, dim] of the storage type) where they had to be rewritten, `scale` is what is still to be multiplied in.
-// `dim` is 16 instead of up to 8 where queries of a 16-bit type had a gain of several dimensions: columns 8 to 15 of a
-// query are what rounding took from columns 0 to 7, those of a key repeat them.
+// `dim` and `value_dim` are whole words of 16 bytes, the columns past those given are zero.
 struct PreparedProblem {
   AttentionProblem problem;
   // 1/‖q‖ [B, H, Nq] and 1/‖k‖ [B, Hk, Nk], dense, where they are normalised; 0 for a zero row, NaN for one with
@@ -23,6 +22,9 @@ struct PreparedProblem {
   // What scores are still to be multiplied by, [B, H, Nq] and [B, Hk, Nk] dense; null: 1.
   const float* query_factors = nullptr;
   const float* key_factors = nullptr;
+  // `dim` is 16 instead of up to 8 where queries of a 16-bit type had a gain of several dimensions: columns 8 to 15 of
+  // a query are what rounding took from columns 0 to 7, those of a key repeat them.
+  bool repeats_keys = false;
 };
 
 enum class Preparation {
@@ -37,6 +39,12 @@ std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats
 // Queues the kernels that fill the workspace and describes the result.
 cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, float* workspace, const Launch& launch,
                     PreparedProblem& result);
+
+// Gives the gradients of the output the columns of PreparedProblem's values, in the workspace where they have to be
+// added.
+std::int64_t output_gradient_workspace(const AttentionProblem& problem);  // floats
+cudaError_t prepare_output_gradients(const AttentionProblem& problem, float* workspace, const Launch& launch,
+                                     Input& grad_out);
 
 // ‖q‖ [B, H, Nq] and ‖k‖ [B, Hk, Nk] of the rows as given; 0 for keys that the lengths declare absent.
 cudaError_t query_norms(const AttentionProblem& problem, float* norms, const Launch& launch);

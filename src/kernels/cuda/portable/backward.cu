@@ -48,21 +48,11 @@ int padded_width(const AttentionProblem& p) {
   return with_shape(p, [&]<typename T, int kWidth>() { return kWidth; });
 }
 
-// Gradients of scores are rounded to two terms where the standard is an attention that rounds its results only: PyTorch
-// has no fused kernel for 16-bit rows that are no multiple of 16 bytes and need a mask, or differ in dimension, and
-// computes in float32.
-bool takes_two_terms(const AttentionProblem& p) {
-  const bool masked = p.mask.type != MaskType::none || p.key_lengths != nullptr || p.cu_seqlens_q != nullptr ||
-                      p.causal == Causal::lower_right;
-  return (p.dim % 8 != 0 || p.value_dim % 8 != 0) && (masked || p.dim != p.value_dim);
-}
-
 // Unit keys bound dQ. Weights carry the factor of their key then, which takes from a single key that its weight is
 // exactly one.
 bool sums_queries(const AttentionProblem& original, const DeviceInfo& device) {
   const bool fits = padded_width(original) <= 128 || device.block_shared_memory >= kMoreSharedMemory;
-  return original.type != StorageType::float32 && original.normalize_k && original.keys > 1 && fits &&
-         !takes_two_terms(original);
+  return original.type != StorageType::float32 && original.normalize_k && original.keys > 1 && fits;
 }
 
 // Rows of queries whose share of the gain's gradient is one partial sum.
@@ -98,8 +88,9 @@ struct Workspace {
 };
 
 // And, where dQ is summed, everything that must stand before the first sum.
-cudaError_t launch_terms(const GradientParameters& g, const BackwardArguments& arguments, QueryTerms* terms,
-                         float* to_fixed, const ValueLengths& lengths, cudaStream_t stream) {
+cudaError_t launch_terms(const GradientParameters& g, const AttentionProblem& original,
+                         const BackwardArguments& arguments, QueryTerms* terms, float* to_fixed,
+                         const ValueLengths& lengths, cudaStream_t stream) {
   const AttentionProblem& p = g.problem;
   return with_element(p.type, [&]<typename T>(T) {
     if (g.query_sums != nullptr) {
@@ -108,7 +99,7 @@ cudaError_t launch_terms(const GradientParameters& g, const BackwardArguments& a
       if (error != cudaSuccess) return error;
     }
     const TermsParameters parameters{.problem = p,
-                                     .out = {arguments.out, p.value_dim, p.type},
+                                     .out = {arguments.out, original.value_dim, p.type},
                                      .grad_out = g.grad_out,
                                      .lse = arguments.lse,
                                      .terms = terms,
@@ -153,8 +144,9 @@ std::int64_t backward_workspace(const AttentionProblem& p, bool gain_gradient, c
 }
 
 cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
-                     const BackwardArguments& arguments, float* memory, const Launch& launch) {
+                     const BackwardArguments& arguments, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
+  float* memory = arguments.workspace;
   const Workspace workspace(original, arguments.grad_gain != nullptr, launch.device);
   auto* terms = reinterpret_cast<QueryTerms*>(memory + workspace.terms);
   float* to_fixed = memory + workspace.to_fixed;
@@ -170,7 +162,7 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                                       .query_terms = terms,
                                       .grad_q = {arguments.grad_q, original.dim, p.type},
                                       .grad_k = {arguments.grad_k, original.dim, p.type},
-                                      .grad_v = {arguments.grad_v, p.value_dim, p.type},
+                                      .grad_v = {arguments.grad_v, original.value_dim, p.type},
                                       .key_reciprocals = prepared.key_reciprocals,
                                       .query_factors = prepared.query_factors,
                                       .key_factors = prepared.key_factors,
@@ -187,12 +179,15 @@ cudaError_t backward(const AttentionProblem& original, const PreparedProblem& pr
                                       .query_sums = sums_queries(original, launch.device)
                                                         ? reinterpret_cast<std::int32_t*>(memory + workspace.sums)
                                                         : nullptr,
-                                      .two_terms = takes_two_terms(original),
+                                      .repeats_keys = prepared.repeats_keys,
                                       .mask_bits = mask};
+  for (const Matrix& rows : {parameters.q, parameters.k, parameters.v, parameters.grad_out}) {
+    if (!rows.aligned) return cudaErrorMisalignedAddress;
+  }
   error = clear_rows_of_no_sequence(parameters, launch.stream);
   if (error != cudaSuccess) return error;
   const ValueLengths lengths{memory + workspace.value_lengths, memory + workspace.largest_values};
-  error = launch_terms(parameters, arguments, terms, to_fixed, lengths, launch.stream);
+  error = launch_terms(parameters, original, arguments, terms, to_fixed, lengths, launch.stream);
   if (error != cudaSuccess) return error;
   switch (extras_of(p)) {
     case Extras::dropout:

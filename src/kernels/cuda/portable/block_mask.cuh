@@ -96,10 +96,24 @@ __device__ void add_mask(const Block& block, Accumulator (&scores)[Block::kBlock
   block.rules.template hide<Block::kRows>(scores, first_query, first_key, -kInfinity);
 }
 
-// The same for any mask and none.
+template <typename Block>
+using LoadedMask = Accumulator[Block::Shape::kLoadedBlocks];
+
+// Of the warp's one row tile, before the products whose time it takes to arrive.
+template <typename Block>
+__device__ void load_mask(const Block& block, LoadedMask<Block>& biases, int streamed_row) {
+  if constexpr (Block::Shape::kLoadsMask) {
+    static_assert(Block::kRowTiles == 1 && Block::kParts == 1);
+    if (!is_additive(block.rules.mask_type)) return;
+    block.rules.template load_mask<Block::kRows>(biases, Block::kKeySide ? streamed_row : block.first_row,
+                                                 Block::kKeySide ? block.first_row : streamed_row);
+  }
+}
+
+// The same for any mask and none; one of float32 beside rows of float32 was loaded.
 template <typename Block>
 __device__ void apply_rules(const Block& block, Accumulator (&scores)[Block::kBlocks], ScorePlace at, int first_query,
-                            int first_key) {
+                            int first_key, const LoadedMask<Block>& biases) {
   using T = typename Block::Stored;
   constexpr Along kRows = Block::kRows;
   const ScoreRules& rules = block.rules;
@@ -109,9 +123,9 @@ __device__ void apply_rules(const Block& block, Accumulator (&scores)[Block::kBl
     const RowScales scales = row_scales(block, at.row_tile);
     rules.template apply_additive<kRows, T>(scores, first_query, first_key, scales, staged_mask(block, at),
                                             block.guarded);
-  } else if constexpr (Block::Shape::kBiased) {
+  } else if constexpr (Block::Shape::kLoadsMask) {
     const RowScales scales = row_scales(block, at.row_tile);
-    rules.template apply_additive<kRows, T>(scores, first_query, first_key, scales, NotStaged(), block.guarded);
+    rules.template apply_loaded<kRows>(scores, first_query, first_key, scales, biases, block.guarded);
   }
 }
 

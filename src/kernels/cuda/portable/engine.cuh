@@ -91,20 +91,6 @@ struct Engine {
     }
     return packed;
   }
-  // What rounding took from them, where it left finite numbers.
-  __device__ static Operand rests(const Accumulator* blocks, const Operand& rounded) {
-    Accumulator rest[kWeightBlocks];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float* whole = blocks[i / 2].x + i % 2 * 2;
-      float* of_pair = rest[i / 2].x + i % 2 * 2;
-      of_pair[0] = whole[0] - Element<T>::low(rounded.x[i]);
-      of_pair[1] = whole[1] - Element<T>::high(rounded.x[i]);
-#pragma unroll
-      for (int j = 0; j < 2; ++j) of_pair[j] = isfinite(of_pair[j]) ? of_pair[j] : 0.0f;
-    }
-    return weights(rest);
-  }
   // Row sums of the weights as rounded: a product with ones, whose columns all hold the sum of the whole row.
   __device__ static void add_sums(Accumulator& sums, const Operand& packed) {
     constexpr uint32_t kOnes = std::is_same_v<T, __half> ? 0x3c003c00u : 0x3f803f80u;
@@ -159,7 +145,7 @@ struct Engine<float> {
     return split(load_matrix(right_address(tile, row, step)));
   }
   // A lane's accumulators are columns 2t and 2t+1, an operand's are t and t+4: the sum runs over the rows in that
-  // order.
+  // order. Cut off, since there are more of them than of weights().
   template <typename Tile>
   __device__ static Operand load_right_transposed(Tile tile, int row, int block) {
     Fragment whole;
@@ -168,7 +154,7 @@ struct Engine<float> {
       const uint32_t chunk = tile.chunk_address(row, lane_column() + i % 2, block * 4 + i / 2 * 2, lane_row() / 4);
       asm volatile("ld.shared.u32 %0, [%1];" : "=r"(whole.x[i]) : "r"(chunk + lane_row() % 4 * 4));
     }
-    return split(whole);
+    return split<false>(whole);
   }
   __device__ static Operand weights(const Accumulator* block) {
     const float* x = block->x;

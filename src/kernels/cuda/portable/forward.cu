@@ -60,13 +60,22 @@ struct ForwardBlock {
   __device__ KeyTile value_tile(int first_key) const { return {shared_address(memory.values[turn_of(first_key)])}; }
   __device__ const float* key_factors(int first_key) const { return memory.key_factors[turn_of(first_key)]; }
   __device__ auto mask_tile() const { return typename Shape::MaskTile{shared_address(memory.mask)}; }
-  __device__ void apply_rules(Accumulator (&scores)[kKeys / 8], int row, int first_key) const {
+  using LoadedMask = Accumulator[Shape::kLoadedBlocks];
+  // Of the warp's one row tile, before the products whose time it takes to arrive.
+  __device__ void load_mask(LoadedMask& biases, int first_key) const {
+    if constexpr (Shape::kLoadsMask) {
+      static_assert(kRowTiles == 1);
+      if (is_additive(rules.mask_type)) rules.template load_mask<Along::queries>(biases, first_row, first_key);
+    }
+  }
+  __device__ void apply_rules(Accumulator (&scores)[kKeys / 8], int row, int first_key,
+                              const LoadedMask& biases) const {
     if (!Shape::kBiased || !is_additive(rules.mask_type)) {
       rules.template apply<Along::queries>(scores, row, first_key);
     } else if constexpr (Shape::kStagesMask) {
       rules.template apply_additive<Along::queries, T>(scores, row, first_key, scales(), staged_mask(row), guarded);
-    } else if constexpr (Shape::kBiased) {
-      rules.template apply_additive<Along::queries, T>(scores, row, first_key, scales(), NotStaged(), guarded);
+    } else if constexpr (Shape::kLoadsMask) {
+      rules.template apply_loaded<Along::queries>(scores, row, first_key, scales(), biases, guarded);
     }
   }
   // The same for a mask of T, before the factors of the keys.
@@ -145,7 +154,7 @@ struct ForwardBlock {
 
   template <ForwardPass kPass>
   __device__ void softmax(Accumulator (&scores)[kRowTiles][kKeys / 8], Weights<T, kKeys> (&weights)[kRowTiles],
-                          int first_key) {
+                          int first_key, const LoadedMask& biases) {
     constexpr bool kBiased = kPass == ForwardPass::biased;
     const float unit = kBiased ? kLog2E : rules.unit();
 #pragma unroll
@@ -155,7 +164,7 @@ struct ForwardBlock {
         add_mask(scores[r], first_row + r * 16, first_key);
       } else {
         if (p.key_factors != nullptr) scale_columns(scores[r], key_factors(first_key));
-        apply_rules(scores[r], first_row + r * 16, first_key);
+        apply_rules(scores[r], first_row + r * 16, first_key, biases);
       }
       if (r == kRowTiles - 1) {
         __syncwarp();
@@ -257,7 +266,11 @@ struct ForwardBlock {
       Accumulator scores[kRowTiles][kKeys / 8] = {};
       const bool sees = first_key < warp_keys && (!kLooks || __any_sync(0xffffffffu, bits != 0));
       if (kLooks && next_key < warp_keys) bits = seen_bits(next_key);
-      if (sees) multiply_rows<QueryTile>(scores, left, key_tile(first_key));
+      LoadedMask biases;
+      if (sees) {
+        load_mask(biases, first_key);
+        multiply_rows<QueryTile>(scores, left, key_tile(first_key));
+      }
       if (Shape::kStages == 1) {
         wait_copies();
         __syncthreads();
@@ -271,7 +284,7 @@ struct ForwardBlock {
         if constexpr (kBounded) {
           softmax_of_bounded<kPass>(scores, weights, first_key);
         } else {
-          softmax<kPass>(scores, weights, first_key);
+          softmax<kPass>(scores, weights, first_key, biases);
         }
         multiply_weights<T>(out, weights, value_tile(first_key));
       }
@@ -420,8 +433,8 @@ cudaError_t launch_forward(const ForwardParameters& parameters, cudaStream_t str
 
 std::int64_t forward_workspace(const AttentionProblem& p) { return mask_workspace(p); }
 
-cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, float* workspace,
-                    const Launch& launch) {
+cudaError_t forward(const AttentionProblem& original, const PreparedProblem& prepared, const ForwardOutputs& outputs,
+                    float* workspace, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
   PackedMask mask;
   if (const cudaError_t error = pack_mask(p, workspace, launch.stream, mask); error != cudaSuccess) return error;
@@ -429,11 +442,14 @@ cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outpu
                                      {p.q, p.dim, p.type},
                                      {p.k, p.dim, p.type},
                                      {p.v, p.value_dim, p.type},
-                                     {outputs.out, p.value_dim, p.type},
+                                     {outputs.out, original.value_dim, p.type},
                                      outputs.lse,
                                      prepared.query_factors,
                                      prepared.key_factors,
                                      mask.of_queries};
+  for (const Matrix& rows : {parameters.q, parameters.k, parameters.v}) {
+    if (!rows.aligned) return cudaErrorMisalignedAddress;
+  }
   if (const cudaError_t error =
           clear_rows_of_no_sequence(p, p.cu_seqlens_q, p.queries, p.heads, parameters.out, outputs.lse, launch.stream);
       error != cudaSuccess) {

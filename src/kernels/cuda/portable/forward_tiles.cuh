@@ -46,6 +46,8 @@ struct ForwardShape {
   using KeyTile = RowTile<T, kWidth, kKeys, kDense>;
   static constexpr bool kStagesMask = kNarrow && kBiased;
   using MaskTile = portable::MaskTile<kQueries, kKeys>;
+  static constexpr bool kLoadsMask = !kNarrow && kBiased;
+  static constexpr int kLoadedBlocks = kLoadsMask ? kKeys / 8 : 1;
 };
 
 template <typename Shape>

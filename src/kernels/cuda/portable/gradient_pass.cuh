@@ -7,8 +7,8 @@
 
 namespace quest::kernels::cuda::portable {
 
-// All but the last: no factors of queries, whole words of 16 bytes, nothing that is not finite, and of masks and
-// dropout none; a boolean mask; a mask of T; dropout.
+// All but the last: no factors of queries, nothing that is not finite, and of masks and dropout none; a boolean mask; a
+// mask of T; dropout.
 enum class GradientPass { plain, masked, biased, dropping, any };
 
 // The one that is enough for a GradientBlock unless something turns out not to be finite.
@@ -16,7 +16,7 @@ template <typename Block>
 __device__ GradientPass simplest_pass(const Block& block) {
   using Shape = typename Block::Shape;
   const auto& p = block.p;
-  if (block.streamed_factors() != nullptr || !p.q.aligned || !p.grad_out.aligned) return GradientPass::any;
+  if (block.streamed_factors() != nullptr) return GradientPass::any;
   if (Shape::kBiased) {
     return stages_mask(block) && p.problem.dropout_p == 0 ? GradientPass::biased : GradientPass::any;
   }

@@ -30,7 +30,7 @@ struct GradientParameters {
   QueryChain query_chain;
   const float* to_fixed;  // [B, H, Nq]
   int32_t* query_sums;    // [B, H, tiles][kSumRows · width]
-  bool two_terms;         // of 16 bits make a gradient of a score, instead of one
+  bool repeats_keys;      // as PreparedProblem's
   PackedMask mask_bits;
 };
 
@@ -81,6 +81,8 @@ struct GradientShape {
   static constexpr bool kStagesMask = sizeof(T) == 2 && kBiased;
   static constexpr int kMaskRows = kWarps * kRowTiles * 16;  // or columns, of all warps
   using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kMaskRows, kKeySide ? kMaskRows : kStreamed>;
+  static constexpr bool kLoadsMask = sizeof(T) == 4 && kBiased;
+  static constexpr int kLoadedBlocks = kLoadsMask ? kPartRows / 8 : 1;
   using ScoreTile = RowTile<T, kStreamed, kOwned, kDense || kPaired>;  // [keys][queries]
 };
 
@@ -136,7 +138,7 @@ struct DepthMemory {};
 
 template <typename Shape>
 struct DepthMemory<Shape, true> {
-  Accumulator scores[Shape::kThreads];
+  alignas(16) Accumulator scores[Shape::kThreads];
 };
 
 template <typename Shape>

@@ -148,8 +148,7 @@ struct GradientBlock {
     constexpr bool kSimple = kPass != GradientPass::any;
     if (step.index >= s.count) return;
     const int turn = step.index % Shape::kStages;
-    Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
-    rows.aligned |= kSimple;
+    const Rows<T> rows = rows_of(kKeySide ? p.q : p.k, streamed_head(step), !kKeySide);
     stage<Shape::kThreads>(first_tile(step.index), rows, step.row, streamed_rows());
     if constexpr (!kSimple) {
       stage_factors(memory.streamed_factors[turn], streamed_factors(), streamed_head(step), step.row, !kKeySide);
@@ -160,8 +159,7 @@ struct GradientBlock {
   template <GradientPass kPass>
   __device__ void stage_second(const Steps& s, Step step) {
     if (step.index >= s.count) return;
-    Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
-    rows.aligned |= kPass != GradientPass::any;
+    const Rows<T> rows = rows_of(kKeySide ? p.grad_out : p.v, streamed_head(step), !kKeySide);
     stage<Shape::kThreads>(second_tile(step.index), rows, step.row, streamed_rows());
     if constexpr (kPaired) {
       if constexpr (kDraws<kPass>) {
@@ -225,9 +223,9 @@ struct GradientBlock {
     if constexpr (kSharesDepth) {
 #pragma unroll
       for (Accumulator& block : scores) {
-        __syncthreads();
+        wait_for_pair();
         memory.scores[threadIdx.x] = block;
-        __syncthreads();
+        wait_for_pair();
         add(block, memory.scores[threadIdx.x ^ 32]);
       }
     }
@@ -278,7 +276,11 @@ struct GradientBlock {
       const auto second_part = part_of(second_tile(index), part);
       Accumulator weights[kRowTiles][kBlocks] = {};
       Accumulator grads[kRowTiles][kBlocks] = {};
-      if (active) multiply_rows<OwnedTile>(weights, first_left, depth_columns(first_part));
+      LoadedMask<GradientBlock> biases;
+      if (active) {
+        load_mask(*this, biases, row);
+        multiply_rows<OwnedTile>(weights, first_left, depth_columns(first_part));
+      }
       if constexpr (!kAddsQueries) {
         if (active) multiply_rows<OwnedTile>(grads, second_left, depth_columns(second_part));
         add_other_depth(weights[0]);
@@ -309,7 +311,7 @@ struct GradientBlock {
           } else {
             multiply_owned_factors(weights[r], r);
             multiply_streamed_factors(weights[r], index, part);
-            apply_rules(*this, weights[r], {r, index, part}, first_of_queries, first_key(r));
+            apply_rules(*this, weights[r], {r, index, part}, first_of_queries, first_key(r), biases);
           }
         }
       }
@@ -371,9 +373,6 @@ struct GradientBlock {
           score_gradients[r] = Weights<T, kPartRows>(grads[r]);
         }
       }
-      if constexpr (!kAddsQueries && sizeof(T) == 2) {
-        if (active && p.two_terms) add_second_terms(grads, score_gradients, first_part);
-      }
       if constexpr (kPaired) memory.barriers.arrive(Meeting::scores_shared);
       if constexpr (kKeySide) {
         if (active) {
@@ -397,15 +396,6 @@ struct GradientBlock {
     if constexpr (kPaired) memory.barriers.arrive(Meeting::step_done);
   }
 
-  template <typename Tile>
-  __device__ void add_second_terms(const Accumulator (&grads)[kRowTiles][kBlocks],
-                                   const Weights<T, kPartRows> (&rounded)[kRowTiles], Tile tile) {
-    Weights<T, kPartRows> rests[kRowTiles];
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) rests[r] = Weights<T, kPartRows>(grads[r], rounded[r]);
-    multiply_weights<T>(first_sums, rests, summed_columns(tile));
-  }
-
   __device__ auto score_tile() const { return typename Shape::ScoreTile{shared_address(memory.score_gradients)}; }
   __device__ auto weight_tile() const { return typename Shape::ScoreTile{shared_address(memory.weights)}; }
 
@@ -419,9 +409,8 @@ struct GradientBlock {
 
   // Whether threads store something beside the copies, whose arrival says nothing about it.
   template <GradientPass kPass>
-  __device__ bool stores_rows() const {
-    if (kPass != GradientPass::any) return kPass == GradientPass::dropping;
-    return !p.q.aligned || !p.grad_out.aligned || p.problem.dropout_p > 0;
+  __device__ bool stores_draws() const {
+    return kPass == GradientPass::any ? p.problem.dropout_p > 0 : kPass == GradientPass::dropping;
   }
 
   template <GradientPass kPass>
@@ -444,7 +433,7 @@ struct GradientBlock {
       const Step next = s.template after<kStreamed>(now);
       if constexpr (kPaired) {
         memory.barriers.wait(Meeting::rows_landed, parity);
-        if (stores_rows<kPass>()) __syncthreads();
+        if (stores_draws<kPass>()) __syncthreads();
       } else {
         wait_copies();
         __syncthreads();

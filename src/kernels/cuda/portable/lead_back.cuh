@@ -110,9 +110,13 @@ __device__ void lead_back_queries(Accumulator (&grads)[kWidth / 8], const QueryC
   }
   if (reciprocals != nullptr || chain.gain_partials != nullptr) {
     const Rows<T> q(chain.q, place.batch, place.head, place.first_query);
-    stage<kThreads>(tile, q, place.first_owned, place.end);
-    commit_copies();
-    wait_copies();
+    if (q.aligned) {
+      stage<kThreads>(tile, q, place.first_owned, place.end);
+      commit_copies();
+      wait_copies();
+    } else {
+      store_elements<kThreads>(tile, q, place.first_owned, place.end);
+    }
     __syncthreads();
   }
   const auto unit = [&](int row, int column) {

@@ -32,6 +32,9 @@ struct PairBarriers {
   __device__ void wait(Meeting meeting, int parity) const { wait_barrier(at(meeting), parity); }
 };
 
+// For the other warp of a pair alone; barrier 0 is that of all threads.
+__device__ inline void wait_for_pair() { asm volatile("bar.sync %0, 64;" ::"r"(1 + warp_id() / 2) : "memory"); }
+
 // Of blocks without pairs.
 template <>
 struct PairBarriers<0> {};

@@ -57,8 +57,10 @@ template <typename LeftTile, typename T, int kWidth, int kRowTiles, bool kHeld, 
 __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
                               const LeftRows<T, kWidth, kRowTiles, kHeld>& left, Tile tile, Beside beside = {}) {
   constexpr bool kSplit = Engine<T>::kSplit;
-  constexpr int kLongestChain = 16;
-  constexpr bool kChains = kSplit && left.kSteps > kLongestChain;
+  constexpr int kLongestChain = 8;
+  constexpr int kChainCount = (left.kSteps + kLongestChain - 1) / kLongestChain;
+  constexpr int kChainSteps = (left.kSteps + kChainCount - 1) / kChainCount;
+  constexpr bool kChains = kSplit && kChainCount > 1;
   Accumulator chain[kRowTiles][kChains ? Tile::kRows / 8 : 1] = {};
   Accumulator small[kRowTiles][kSplit ? Tile::kRows / 8 : 1] = {};
   const auto add_to_scores = [&](auto& sums) {
@@ -87,7 +89,7 @@ __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
     }
     beside(step);
     if constexpr (kChains) {
-      if ((step + 1) % kLongestChain == 0 || step + 1 == left.kSteps) {
+      if ((step + 1) % kChainSteps == 0 || step + 1 == left.kSteps) {
         add_to_scores(chain);
         clear(chain);
       }
@@ -111,13 +113,6 @@ struct Weights {
   __device__ Weights(Tile tile, int row, int part) {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) steps[i] = Engine<T>::load_left(tile, row, part * kSteps + i);
-  }
-  // The second terms of numbers whose first ones are `rounded`.
-  __device__ Weights(const Accumulator (&blocks)[kColumns / 8], const Weights& rounded) {
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-      steps[i] = Engine<T>::rests(blocks + i * Engine<T>::kWeightBlocks, rounded.steps[i]);
-    }
   }
   Weights() = default;
 };

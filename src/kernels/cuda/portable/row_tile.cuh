@@ -115,8 +115,8 @@ __device__ void each_of(F f) {
   }
 }
 
-// Starts copying rows [first, first + tile.kRows); rows from `end` on and columns past the dimension become zero. There
-// at the next wait_copies and barrier.
+// Starts copying rows [first, first + tile.kRows), which are whole words of 16 bytes; rows from `end` on and columns
+// past the dimension become zero. There at the next wait_copies and barrier.
 template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
 __device__ void stage(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& from, int first, int end) {
   using Tile = RowTile<T, kWidth, kRows, kDense>;
@@ -135,30 +135,34 @@ __device__ void stage(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& fro
       const int permutation = kDense ? (i * kStepRows & Tile::kLow) * 16 : 0;
       return (first_destination ^ permutation) + i * kStepRows * Tile::kRowBytes + run * 16;
     };
-    if (from.aligned) {
-      const int valid_rows = column < from.dim ? end - first - row : 0;
-      const T* source = from.data + (first + row) * from.stride + column;
+    const int valid_rows = column < from.dim ? end - first - row : 0;
+    const T* source = from.data + (first + row) * from.stride + column;
 #pragma unroll
-      for (int i = 0; i < kSteps; ++i) {
-        const bool valid = i * kStepRows < valid_rows;
-        copy_chunk(destination(i), valid ? source : from.data, valid);
-        source += kStepRows * from.stride;
-      }
-    } else {
-#pragma unroll 1
-      for (int i = 0; i < kSteps; ++i) {
-        const int from_row = first + row + i * kStepRows;
-        T elements[Tile::kChunkElements];
-#pragma unroll
-        for (int e = 0; e < Tile::kChunkElements; ++e) {
-          const bool valid = from_row < end && column + e < from.dim;
-          elements[e] = valid ? from.data[from_row * from.stride + column + e] : T(0.0f);
-        }
-        uint4 words;
-        memcpy(&words, elements, sizeof(words));
-        store_chunk(destination(i), words);
-      }
+    for (int i = 0; i < kSteps; ++i) {
+      const bool valid = i * kStepRows < valid_rows;
+      copy_chunk(destination(i), valid ? source : from.data, valid);
+      source += kStepRows * from.stride;
     }
+  }
+}
+
+// The same for rows of any size, one element after the other; there at the next barrier.
+template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
+__device__ void store_elements(RowTile<T, kWidth, kRows, kDense> tile, const Rows<T>& from, int first, int end) {
+  using Tile = RowTile<T, kWidth, kRows, kDense>;
+#pragma unroll 1
+  for (int index = threadIdx.x; index < kRows * Tile::kChunks; index += kThreads) {
+    const int row = index / Tile::kChunks;
+    const int column = index % Tile::kChunks * Tile::kChunkElements;
+    T elements[Tile::kChunkElements];
+#pragma unroll
+    for (int i = 0; i < Tile::kChunkElements; ++i) {
+      const bool valid = first + row < end && column + i < from.dim;
+      elements[i] = valid ? from.data[(first + row) * from.stride + column + i] : T(0.0f);
+    }
+    uint4 words;
+    memcpy(&words, elements, sizeof(words));
+    store_chunk(tile.chunk_address(row, index % Tile::kChunks), words);
   }
 }
 

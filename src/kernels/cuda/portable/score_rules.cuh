@@ -41,9 +41,6 @@ __device__ void visit(Accumulator (&scores)[kBlocks], int first_query, int first
   }
 }
 
-// In place of a function that gives pieces of a mask in shared memory.
-struct NotStaged {};
-
 // What products become scores by: a number for each of a lane's two rows in a tile.
 struct RowScales {
   float of_half[2];
@@ -153,46 +150,57 @@ struct ScoreRules {
   }
 
   // Minus infinity is to hide even NaN. Where it does not, that shows in the results.
+  __device__ static void hide_nan(float& x, float bias) {
+    if (bias == -kInfinity) x = bias;
+  }
   __device__ static void add_bias(float& x, float scale, float bias, bool hides_nan) {
     x = fmaf(x, scale, bias);
-    if (hides_nan && bias == -kInfinity) x = bias;
+    if (hides_nan) hide_nan(x, bias);
   }
 
-  // Products of rows become scores, plus a mask of float32. Rows past the end read the last one: hide() has the last
-  // word on them.
-  template <Along kRows, int kBlocks, typename Scales>
-  __device__ void add_mask(Accumulator (&scores)[kBlocks], int first_query, int first_key, const Scales& scale,
-                           bool hides_nan) const {
+  // A mask of float32 as this lane has its scores. What does not exist gets anything that does: hide() has the last
+  // word on it.
+  template <Along kRows, int kBlocks>
+  __device__ void load_mask(Accumulator (&biases)[kBlocks], int first_query, int first_key) const {
+    constexpr bool kRowsAreKeys = kRows == Along::keys;
+    constexpr int kColumns = kBlocks * 8;
+    const int row = (kRowsAreKeys ? first_key : first_query) + lane_row();
+    const int column = (kRowsAreKeys ? first_query : first_key) + lane_column();
+    const int row_count = kRowsAreKeys ? keys : queries;
+    const int column_count = kRowsAreKeys ? queries : keys;
     const int64_t stride = opaque_row_stride();
     const auto* elements = static_cast<const float*>(mask);
-    const auto add = [&](int block, int i, const float* element, bool exists) {
-      add_bias(scores[block].x[i], scale(i / 2, block, i % 2), exists ? *element : 0.0f, hides_nan);
-    };
-    if constexpr (kRows == Along::queries) {
-      const int key = first_key + lane_column();
+    const auto element = [&](int r, int c) { return elements + (kRowsAreKeys ? c * stride + r : r * stride + c); };
+    if (row - lane_row() + 16 <= row_count && column - lane_column() + kColumns <= column_count) {
+      const float* corner = element(row, column);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int query = min(first_query + lane_row() + half * 8, queries - 1);
-        const float* row = elements + query * stride + key;
-#pragma unroll
-        for (int i = 0; i < kBlocks * 2; ++i) {
-          const int column = i / 2 * 8 + i % 2;
-          add(i / 2, half * 2 + i % 2, row + column, key + column < keys);
-        }
+      for (int i = 0; i < kBlocks * 4; ++i) {
+        const int r = i % 4 / 2 * 8;
+        const int c = i / 4 * 8 + i % 2;
+        biases[i / 4].x[i % 4] = kRowsAreKeys ? corner[c * stride + r] : corner[r * stride + c];
       }
     } else {
-      const int key = min(first_key + lane_row(), keys - 1);
-      const int below = min(8, keys - 1 - key);
-      const int query = first_query + lane_column();
-      const float* row = elements + query * stride + key;
 #pragma unroll
-      for (int block = 0; block < kBlocks; ++block, row += 8 * stride) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          add(block, i, row + i % 2 * stride + i / 2 * below, query + block * 8 + i % 2 < queries);
-        }
+      for (int i = 0; i < kBlocks * 4; ++i) {
+        const int r = min(row + i % 4 / 2 * 8, row_count - 1);
+        const int c = min(column + i / 4 * 8 + i % 2, column_count - 1);
+        biases[i / 4].x[i % 4] = *element(r, c);
       }
     }
+  }
+
+  // Products of rows become scores, plus what load_mask left.
+  template <int kBlocks, typename Scales>
+  __device__ static void add_loaded(Accumulator (&scores)[kBlocks], const Scales& scale,
+                                    const Accumulator (&biases)[kBlocks], bool hides_nan) {
+#pragma unroll
+    for (int i = 0; i < kBlocks * 4; ++i) {
+      float& x = scores[i / 4].x[i % 4];
+      x = fmaf(x, scale(i % 4 / 2, i / 4, i % 2), biases[i / 4].x[i % 4]);
+    }
+    if (!hides_nan) return;
+#pragma unroll
+    for (int i = 0; i < kBlocks * 4; ++i) hide_nan(scores[i / 4].x[i % 4], biases[i / 4].x[i % 4]);
   }
 
   // The same with a mask of T: staged(step) has it for blocks 2 · step and 2 · step + 1 as a left operand has its
@@ -225,13 +233,21 @@ struct ScoreRules {
   template <Along kRows, typename T, int kBlocks, typename Scales, typename Staged>
   __device__ void apply_additive(Accumulator (&scores)[kBlocks], int first_query, int first_key, const Scales& scale,
                                  Staged staged, bool hides_nan) const {
-    if constexpr (!std::is_same_v<Staged, NotStaged>) {
-      if (mask_type != MaskType::additive_float32) {
-        add_staged<T>(scores, scale, staged, hides_nan);
-        return hide<kRows>(scores, first_query, first_key, -kInfinity);
-      }
+    if (mask_type == MaskType::additive_float32) {
+      Accumulator biases[kBlocks];
+      load_mask<kRows>(biases, first_query, first_key);
+      add_loaded(scores, scale, biases, hides_nan);
+    } else {
+      add_staged<T>(scores, scale, staged, hides_nan);
     }
-    add_mask<kRows>(scores, first_query, first_key, scale, hides_nan);
+    hide<kRows>(scores, first_query, first_key, -kInfinity);
+  }
+
+  // The same with a mask of float32 that was loaded before.
+  template <Along kRows, int kBlocks, typename Scales>
+  __device__ void apply_loaded(Accumulator (&scores)[kBlocks], int first_query, int first_key, const Scales& scale,
+                               const Accumulator (&biases)[kBlocks], bool hides_nan) const {
+    add_loaded(scores, scale, biases, hides_nan);
     hide<kRows>(scores, first_query, first_key, -kInfinity);
   }
 

@@ -15,7 +15,7 @@ __device__ void store_key_rows(const Block& block, Accumulator (&sums)[kBlocks],
   const auto& p = block.p;
   const Sequence& sequence = block.sequence;
   const int first_row = block.first_row + r * 16;
-  if (p.k.dim > p.grad_k.dim) {  // what the second half of the queries gave
+  if (p.repeats_keys) {  // what the second half of the queries gave
     add(sums[0], sums[1]);
     sums[1] = {};
   }
