@@ -110,7 +110,7 @@ __device__ void load_mask(const Block& block, LoadedMask<Block>& biases, int str
   }
 }
 
-// The same for any mask and none; one of float32 beside rows of float32 was loaded.
+// Turns products of rows into scores with any mask and none; one of float32 beside rows of float32 was loaded.
 template <typename Block>
 __device__ void apply_rules(const Block& block, Accumulator (&scores)[Block::kBlocks], ScorePlace at, int first_query,
                             int first_key, const LoadedMask<Block>& biases) {
