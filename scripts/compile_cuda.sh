@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the CUDA kernels and operators where nvcc is installed, loads them, and runs their tests where there is a GPU.
+# Builds the CUDA kernels and operators where nvcc is installed, loads them, interprets the portable ones, and runs the tests
+# of all where there is a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,5 +9,5 @@ if ! command -v nvcc >/dev/null; then
   exit
 fi
 cmake --preset cuda -DQUEST_TORCH_DIR="${TORCH_DIR:-}"
-cmake --build build-cuda -j "${JOBS:-$(nproc)}" --target quest_ops quest_ops_cuda tests_sweep_cuda
-ctest --test-dir build-cuda --output-on-failure --no-tests=error --tests-regex '^tests_(ops|cuda|sweep_cuda)$'
+cmake --build build-cuda -j "${JOBS:-$(nproc)}" --target quest_ops quest_ops_cuda tests_sweep_cuda tests_ptx
+ctest --test-dir build-cuda --output-on-failure --no-tests=error --tests-regex '^tests_(ops|cuda|sweep_cuda|ptx)$'

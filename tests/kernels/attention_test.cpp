@@ -31,27 +31,6 @@ Bound gradient_bound(StorageType type, const std::vector<double>& terms) {
 // Gradients of the gain and the mask leave the kernels in float32 whatever the storage type.
 Bound wide_gradient_bound(const std::vector<double>& terms) { return gradient_bound(StorageType::float32, terms); }
 
-// A broadcast mask gathers the gradients of all the logits it was added to.
-std::vector<double> mask_gradient(const TestProblem& test, const std::vector<double>& grad_logits) {
-  const kernels::AttentionProblem& problem = test.problem;
-  const Buffer& mask = test.additive_mask;
-  std::vector<double> result(static_cast<std::size_t>(mask.batch() * mask.heads() * mask.rows() * problem.keys));
-  std::size_t source = 0;
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    for (std::int64_t h = 0; h < problem.heads; ++h) {
-      for (std::int64_t i = 0; i < problem.queries; ++i) {
-        const std::int64_t row =
-            ((mask.batch() == 1 ? 0 : b) * mask.heads() + (mask.heads() == 1 ? 0 : h)) * mask.rows() +
-            (mask.rows() == 1 ? 0 : i);
-        for (std::int64_t j = 0; j < problem.keys; ++j) {
-          result[static_cast<std::size_t>(row * problem.keys + j)] += grad_logits[source++];
-        }
-      }
-    }
-  }
-  return result;
-}
-
 void expect_outputs(const TestProblem& test, const KernelResults& actual, const ScalarResults& expected) {
   const kernels::AttentionProblem& problem = test.problem;
   const std::int64_t batch = test.stored_batch();

@@ -118,6 +118,7 @@ TestProblem::TestProblem(const KernelCase& test, std::uint64_t seed) : layout(te
   problem.queries = queries;
   problem.longest_queries = packed ? queries - test.queries / 2 : queries;
   problem.keys = keys;
+  problem.longest_keys = test.keys;
   problem.dim = test.dim;
   problem.value_dim = test.value_dim;
   problem.type = test.type;
@@ -195,6 +196,26 @@ void TestProblem::fill_lengths(const KernelCase& test) {
     problem.cu_seqlens_q = cu_seqlens_q.data();
     problem.cu_seqlens_k = cu_seqlens_k.data();
   }
+}
+
+std::vector<double> mask_gradient(const TestProblem& test, const std::vector<double>& grad_logits) {
+  const kernels::AttentionProblem& problem = test.problem;
+  const Buffer& mask = test.additive_mask;
+  std::vector<double> result(static_cast<std::size_t>(mask.batch() * mask.heads() * mask.rows() * problem.keys));
+  std::size_t source = 0;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t h = 0; h < problem.heads; ++h) {
+      for (std::int64_t i = 0; i < problem.queries; ++i) {
+        const std::int64_t row =
+            ((mask.batch() == 1 ? 0 : b) * mask.heads() + (mask.heads() == 1 ? 0 : h)) * mask.rows() +
+            (mask.rows() == 1 ? 0 : i);
+        for (std::int64_t j = 0; j < problem.keys; ++j) {
+          result[static_cast<std::size_t>(row * problem.keys + j)] += grad_logits[source++];
+        }
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace quest::testing

@@ -65,6 +65,9 @@ struct TestProblem {
   void fill_lengths(const KernelCase& test);
 };
 
+// The gradient of an additive mask from that of the logits: a broadcast mask gathers those of all it was added to.
+std::vector<double> mask_gradient(const TestProblem& test, const std::vector<double>& grad_logits);
+
 // Runs work(begin, end) until [0, tasks) is done, in whatever order and on whatever threads.
 using Split = std::function<void(std::int64_t tasks, const std::function<void(std::int64_t, std::int64_t)>& work)>;
 Split all_at_once();

@@ -1,0 +1,143 @@
+#include "tests/kernels/ptx/block.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace quest::testing::ptx {
+namespace {
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                         std::free);
+  return status == 0 ? text.get() : name;
+}
+
+}  // namespace
+
+Block::Block(const Launch& launch) : launch_(launch), order_(launch.threads / kLanes) {
+  for (std::size_t warp = 0; warp < order_.warps(); ++warp) warps_.emplace_back(*this, warp);
+}
+
+std::uint32_t Block::special(Special name) const {
+  switch (name) {
+    case Special::block_x:
+      return index_[0];
+    case Special::block_y:
+      return index_[1];
+    case Special::block_z:
+      return index_[2];
+    case Special::threads:
+      return launch_.threads;
+    case Special::blocks_x:
+      return launch_.grid[0];
+    case Special::thread:
+      break;
+  }
+  return 0;
+}
+
+std::string Block::where(const Warp& warp) const {
+  return demangled(kernel().name) + ", block " + std::to_string(index_[0]) + ", warp " + std::to_string(warp.index());
+}
+
+void Block::run(const std::array<std::uint32_t, 3>& index) {
+  index_ = index;
+  order_ = Order(warps_.size());
+  shared_.emplace((kernel().static_shared + 127) / 128 * 128 + launch_.dynamic_shared, order_);
+  barriers_.clear();
+  shared_barriers_.clear();
+  for (Warp& warp : warps_) warp.start();
+  bool progress = true;
+  while (progress) {
+    progress = false;
+    for (Warp& warp : warps_) {
+      if (warp.state() == Warp::State::ready && warp.run()) progress = true;
+    }
+    pass_complete_barriers();
+  }
+  for (const Warp& warp : warps_) {
+    if (warp.state() != Warp::State::ended) throw Fault(where(warp) + ": waits for ever at a barrier");
+  }
+}
+
+void Block::wait_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads) {
+  Barrier& met = barriers_[barrier];
+  met.expected = threads;
+  met.waiting.push_back(&warp);
+  met.results.push_back(kNone);
+  met.released.join(order_.release(warp.index()));
+  warp.wait();
+}
+
+void Block::reduce_at_barrier(Warp& warp, std::uint32_t barrier, int result, int predicate) {
+  wait_at_barrier(warp, barrier, 0);
+  Barrier& met = barriers_[barrier];
+  met.results.back() = result;
+  warp.for_each_lane([&](std::size_t lane) { met.any |= warp.get<bool>(predicate, lane); });
+}
+
+void Block::pass_complete_barriers() {
+  const auto living = static_cast<std::size_t>(
+      std::count_if(warps_.begin(), warps_.end(), [](const Warp& warp) { return warp.state() != Warp::State::ended; }));
+  for (auto& [name, barrier] : barriers_) {
+    const std::size_t expected = barrier.expected == 0 ? living : barrier.expected / kLanes;
+    if (barrier.waiting.empty() || barrier.waiting.size() < expected) continue;
+    for (std::size_t i = 0; i < barrier.waiting.size(); ++i) {
+      Warp& warp = *barrier.waiting[i];
+      order_.acquire(warp.index(), barrier.released);
+      if (barrier.results[i] != kNone) {
+        for (std::size_t lane = 0; lane < kLanes; ++lane) warp.set(barrier.results[i], lane, barrier.any);
+      }
+      warp.go_on();
+    }
+    barrier = {};
+  }
+}
+
+void Block::set_up_barrier(std::uint64_t address, std::uint32_t arrivals) {
+  shared_barriers_[address] = {.arrivals = arrivals, .missing = arrivals};
+}
+
+Block::SharedBarrier& Block::shared_barrier(std::uint64_t address) {
+  const auto found = shared_barriers_.find(address);
+  if (found == shared_barriers_.end()) {
+    throw Fault("no barrier was set up in shared memory at " + std::to_string(address));
+  }
+  return found->second;
+}
+
+void Block::arrive(std::uint64_t address, const Clock& released) {
+  SharedBarrier& barrier = shared_barrier(address);
+  barrier.arriving.join(released);
+  if (--barrier.missing == 0) {
+    ++barrier.phase;
+    barrier.missing = barrier.arrivals;
+    barrier.passed = std::exchange(barrier.arriving, Clock());
+  }
+}
+
+bool Block::has_passed(std::uint64_t address, std::uint32_t parity, const Warp& warp) {
+  const SharedBarrier& barrier = shared_barrier(address);
+  if (barrier.phase % 2 == parity) return false;
+  order_.acquire(warp.index(), barrier.passed);
+  return true;
+}
+
+void run(const Launch& launch) {
+  if (launch.threads == 0 || launch.threads % kLanes != 0) {
+    throw Fault("a block of " + std::to_string(launch.threads) + " threads; this interpreter knows whole warps only");
+  }
+  Block block(launch);
+  for (std::uint32_t z = 0; z < launch.grid[2]; ++z) {
+    for (std::uint32_t y = 0; y < launch.grid[1]; ++y) {
+      for (std::uint32_t x = 0; x < launch.grid[0]; ++x) block.run({x, y, z});
+    }
+  }
+}
+
+}  // namespace quest::testing::ptx

@@ -1,0 +1,183 @@
+// As much of the CUDA run-time library as the kernels' host code calls: a launch interprets the PTX that lies beside
+// the machine code in the same object file, at once, on the CPU.
+
+#include <cuda_runtime_api.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "tests/kernels/ptx/block.h"
+
+namespace quest::testing::ptx {
+namespace {
+
+struct FatBinaryWrapper {
+  std::uint32_t magic;
+  std::uint32_t version;
+  const std::byte* data;
+};
+
+struct FatBinaryHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t header_bytes;
+  std::uint64_t content_bytes;
+};
+
+struct FatBinaryEntry {
+  std::uint16_t kind;
+  std::uint16_t version;
+  std::uint32_t header_bytes;
+  std::uint64_t padded_bytes;
+  std::uint32_t stored_bytes;
+};
+
+constexpr std::uint16_t kPtx = 1;
+
+template <typename Header>
+Header header_at(const std::byte* data) {
+  Header header;
+  std::memcpy(&header, data, sizeof header);
+  return header;
+}
+
+std::string decompressed(const std::byte* data, std::size_t bytes) {
+  const auto size = ZSTD_getFrameContentSize(data, bytes);
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN) {
+    return {reinterpret_cast<const char*>(data), bytes};
+  }
+  std::string text(size, '\0');
+  if (ZSTD_decompress(text.data(), size, data, bytes) != size) {
+    throw std::runtime_error("the PTX of a kernel cannot be decompressed");
+  }
+  return text;
+}
+
+// Empty where an object holds machine code only.
+std::string ptx_of(const FatBinaryWrapper& binary) {
+  const auto header = header_at<FatBinaryHeader>(binary.data);
+  const std::byte* at = binary.data + header.header_bytes;
+  for (const std::byte* end = at + header.content_bytes; at < end;) {
+    const auto entry = header_at<FatBinaryEntry>(at);
+    if (entry.kind == kPtx) return decompressed(at + entry.header_bytes, entry.stored_bytes);
+    at += entry.header_bytes + entry.padded_bytes;
+  }
+  return {};
+}
+
+// What an object file brings. Its PTX is read when one of its kernels is launched.
+struct Binary {
+  const FatBinaryWrapper* wrapper = nullptr;
+  std::optional<Module> module{};
+};
+
+struct Entry {
+  Binary* binary = nullptr;
+  std::string name;
+};
+
+struct Configuration {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared;
+  cudaStream_t stream;
+};
+
+std::deque<Binary>& binaries() {
+  static std::deque<Binary> all;
+  return all;
+}
+std::map<const void*, Entry>& entries() {
+  static std::map<const void*, Entry> all;
+  return all;
+}
+std::vector<Configuration>& configurations() {
+  static std::vector<Configuration> all;
+  return all;
+}
+
+void launch(const void* function, const dim3& grid, const dim3& block, void** arguments, std::size_t shared) {
+  const Entry& entry = entries().at(function);
+  if (!entry.binary->module) entry.binary->module.emplace(ptx_of(*entry.binary->wrapper));
+  const Kernel& kernel = entry.binary->module->kernel(entry.name);
+  if (block.y != 1 || block.z != 1) throw Fault("blocks of several dimensions");
+  Launch launch{.kernel = kernel,
+                .grid = {grid.x, grid.y, grid.z},
+                .threads = block.x,
+                .dynamic_shared = shared,
+                .parameters = {}};
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const Parameter& parameter = kernel.parameters[i];
+    launch.parameters.resize(parameter.offset + parameter.size);
+    std::memcpy(launch.parameters.data() + parameter.offset, arguments[i], parameter.size);
+  }
+  run(launch);
+}
+
+}  // namespace
+}  // namespace quest::testing::ptx
+
+namespace ptx = quest::testing::ptx;
+
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper) {
+  ptx::binaries().push_back({.wrapper = static_cast<const ptx::FatBinaryWrapper*>(wrapper)});
+  return reinterpret_cast<void**>(&ptx::binaries().back());
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+
+void __cudaRegisterFunction(void** binary, const char* function, char*, const char* name, int, void*, void*, void*,
+                            void*, int*) {
+  ptx::entries()[function] = {reinterpret_cast<ptx::Binary*>(binary), name};
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream) {
+  ptx::configurations().push_back({grid, block, shared, stream});
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream) {
+  const ptx::Configuration top = ptx::configurations().back();
+  ptx::configurations().pop_back();
+  *grid = top.grid;
+  *block = top.block;
+  *shared = top.shared;
+  *static_cast<cudaStream_t*>(stream) = top.stream;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  *kernel = static_cast<cudaKernel_t>(const_cast<void*>(function));
+  return cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                               cudaStream_t) {
+  ptx::launch(kernel, grid, block, arguments, shared);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function, void** arguments) {
+  ptx::launch(function, configuration->gridDim, configuration->blockDim, arguments, configuration->dynamicSmemBytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+// Only kernels for Hopper ask, and they are never launched here.
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** entry, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  *entry = nullptr;
+  if (found != nullptr) *found = cudaDriverEntryPointSymbolNotFound;
+  return cudaErrorNotSupported;
+}
+}
