@@ -65,42 +65,62 @@ void Block::run(const std::array<std::uint32_t, 3>& index) {
   }
 }
 
-void Block::wait_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads) {
+Block::Barrier& Block::arrival(const Warp& warp, std::uint32_t barrier, std::uint32_t threads) {
   Barrier& met = barriers_[barrier];
   met.expected = threads;
-  met.waiting.push_back(&warp);
-  met.results.push_back(kNone);
+  met.arrived += kLanes;
   met.released.join(order_.release(warp.index()));
+  return met;
+}
+
+void Block::wait_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads) {
+  Barrier& met = arrival(warp, barrier, threads);
+  met.waiting.push_back(&warp);
   warp.wait();
+  pass_if_complete(met);
 }
 
-void Block::reduce_at_barrier(Warp& warp, std::uint32_t barrier, int result, int predicate) {
-  wait_at_barrier(warp, barrier, 0);
+void Block::arrive_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads) {
+  pass_if_complete(arrival(warp, barrier, threads));
+}
+
+void Block::reduce_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads, Reduction reduction, int result,
+                              int predicate) {
   Barrier& met = barriers_[barrier];
-  met.results.back() = result;
-  warp.for_each_lane([&](std::size_t lane) { met.any |= warp.get<bool>(predicate, lane); });
+  met.result = result;
+  met.reduction = reduction;
+  warp.for_each_lane([&](std::size_t lane) {
+    const bool own = warp.get<bool>(predicate, lane);
+    met.any |= own;
+    met.all &= own;
+  });
+  wait_at_barrier(warp, barrier, threads);
 }
 
-void Block::pass_complete_barriers() {
-  const auto living = static_cast<std::size_t>(
+void Block::pass_if_complete(Barrier& barrier) {
+  const auto living = static_cast<std::uint32_t>(
       std::count_if(warps_.begin(), warps_.end(), [](const Warp& warp) { return warp.state() != Warp::State::ended; }));
-  for (auto& [name, barrier] : barriers_) {
-    const std::size_t expected = barrier.expected == 0 ? living : barrier.expected / kLanes;
-    if (barrier.waiting.empty() || barrier.waiting.size() < expected) continue;
-    for (std::size_t i = 0; i < barrier.waiting.size(); ++i) {
-      Warp& warp = *barrier.waiting[i];
-      order_.acquire(warp.index(), barrier.released);
-      if (barrier.results[i] != kNone) {
-        for (std::size_t lane = 0; lane < kLanes; ++lane) warp.set(barrier.results[i], lane, barrier.any);
-      }
-      warp.go_on();
+  if (barrier.arrived == 0 || barrier.arrived < (barrier.expected == 0 ? living * kLanes : barrier.expected)) return;
+  for (Warp* warp : barrier.waiting) {
+    order_.acquire(warp->index(), barrier.released);
+    for (std::size_t lane = 0; barrier.result != kNone && lane < kLanes; ++lane) {
+      warp->set(barrier.result, lane, barrier.reduction == Reduction::any ? barrier.any : barrier.all);
     }
-    barrier = {};
+    warp->go_on();
   }
+  barrier = {};
+}
+
+// Those that wait for everybody who has not ended.
+void Block::pass_complete_barriers() {
+  for (auto& [name, barrier] : barriers_) pass_if_complete(barrier);
 }
 
 void Block::set_up_barrier(std::uint64_t address, std::uint32_t arrivals) {
-  shared_barriers_[address] = {.arrivals = arrivals, .missing = arrivals};
+  const std::size_t number = shared_barriers_.size();
+  SharedBarrier& barrier = shared_barriers_.try_emplace(address, SharedBarrier{.number = number}).first->second;
+  barrier.arrivals = barrier.missing = arrivals;
+  barrier.phase = 0;
 }
 
 Block::SharedBarrier& Block::shared_barrier(std::uint64_t address) {
@@ -111,14 +131,19 @@ Block::SharedBarrier& Block::shared_barrier(std::uint64_t address) {
   return found->second;
 }
 
-void Block::arrive(std::uint64_t address, const Clock& released) {
+void Block::pass_if_complete(SharedBarrier& barrier) {
+  if (barrier.missing != 0 || barrier.missing_bytes != 0) return;
+  ++barrier.phase;
+  barrier.missing = barrier.arrivals;
+  barrier.passed = std::exchange(barrier.arriving, Knowledge());
+}
+
+void Block::arrive(std::uint64_t address, const Knowledge& released) {
   SharedBarrier& barrier = shared_barrier(address);
+  if (barrier.missing == 0) throw Fault("more arrivals at a barrier than it was set up for");
   barrier.arriving.join(released);
-  if (--barrier.missing == 0) {
-    ++barrier.phase;
-    barrier.missing = barrier.arrivals;
-    barrier.passed = std::exchange(barrier.arriving, Clock());
-  }
+  --barrier.missing;
+  pass_if_complete(barrier);
 }
 
 bool Block::has_passed(std::uint64_t address, std::uint32_t parity, const Warp& warp) {
@@ -126,6 +151,20 @@ bool Block::has_passed(std::uint64_t address, std::uint32_t parity, const Warp& 
   if (barrier.phase % 2 == parity) return false;
   order_.acquire(warp.index(), barrier.passed);
   return true;
+}
+
+void Block::expect_bytes(std::uint64_t address, std::uint32_t bytes) { shared_barrier(address).missing_bytes += bytes; }
+
+Actor Block::bulk_copier(std::uint64_t address, const Warp& warp, std::uint8_t lane) {
+  SharedBarrier& barrier = shared_barrier(address);
+  return {warp.index(), lane, order_.bulk_copy(barrier.number, ++barrier.copies, lane)};
+}
+
+void Block::complete_bytes(std::uint64_t address, std::uint32_t bytes) {
+  SharedBarrier& barrier = shared_barrier(address);
+  barrier.missing_bytes -= bytes;
+  barrier.arriving.join(order_.release_bulk_copy(barrier.number, barrier.copies));
+  pass_if_complete(barrier);
 }
 
 void run(const Launch& launch) {

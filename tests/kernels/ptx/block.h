@@ -35,34 +35,50 @@ class Block {
   [[nodiscard]] SharedMemory& shared() { return *shared_; }
   [[nodiscard]] std::string where(const Warp& warp) const;
 
-  // All lanes of a warp arrive and wait; threads: 0 for all of the block.
+  // At a barrier, all lanes of a warp; threads: how many meet there, 0 for all of the block.
   void wait_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads);
-  // Whether any lane of the block has a true predicate; into a register when all have arrived.
-  void reduce_at_barrier(Warp& warp, std::uint32_t barrier, int result, int predicate);
+  void arrive_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads);
+  // Puts into a register of all that wait there whether the predicate is true for any of their lanes, or for all.
+  enum class Reduction { any, all };
+  void reduce_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads, Reduction reduction, int result,
+                         int predicate);
 
   // Barriers in shared memory, at which arriving and waiting are apart.
   void set_up_barrier(std::uint64_t address, std::uint32_t arrivals);
-  void arrive(std::uint64_t address, const Clock& released);
+  void arrive(std::uint64_t address, const Knowledge& released);
   [[nodiscard]] bool has_passed(std::uint64_t address, std::uint32_t parity, const Warp& warp);
+  // Bytes that a phase waits for beside the arrivals, and a lane that copies them.
+  void expect_bytes(std::uint64_t address, std::uint32_t bytes);
+  [[nodiscard]] Actor bulk_copier(std::uint64_t address, const Warp& warp, std::uint8_t lane);
+  void complete_bytes(std::uint64_t address, std::uint32_t bytes);
 
  private:
   struct Barrier {
     std::vector<Warp*> waiting{};
-    std::vector<int> results{};
+    std::uint32_t arrived = 0;
     std::uint32_t expected = 0;
+    int result = kNone;
+    Reduction reduction = Reduction::any;
     bool any = false;
-    Clock released{};
+    bool all = true;
+    Knowledge released{};
   };
   struct SharedBarrier {
+    std::size_t number = 0;
     std::uint32_t arrivals = 0;
     std::uint32_t missing = 0;
+    std::int64_t missing_bytes = 0;
     std::uint32_t phase = 0;
-    Clock arriving{};
-    Clock passed{};
+    std::uint32_t copies = 0;
+    Knowledge arriving{};
+    Knowledge passed{};
   };
 
+  Barrier& arrival(const Warp& warp, std::uint32_t barrier, std::uint32_t threads);
+  void pass_if_complete(Barrier& barrier);
   void pass_complete_barriers();
   SharedBarrier& shared_barrier(std::uint64_t address);
+  static void pass_if_complete(SharedBarrier& barrier);
 
   const Launch& launch_;
   std::array<std::uint32_t, 3> index_{};

@@ -10,21 +10,21 @@ namespace {
 // What nobody wrote reads as NaN in every type.
 constexpr std::byte kUnwritten{0xFF};
 
-void check_alignment(std::uint64_t address, std::size_t bytes) {
-  if (address % bytes != 0) {
+void check_alignment(std::uint64_t address, std::size_t alignment) {
+  if (address % alignment != 0) {
     std::ostringstream message;
-    message << bytes << " bytes at the address " << std::hex << address << ", which is no multiple of that";
+    message << "the address " << std::hex << address << " is no multiple of " << std::dec << alignment;
     throw Fault(message.str());
   }
 }
 
-[[noreturn]] void throw_hazard(const char* what, std::uint64_t address, const Access& earlier, const Order& order) {
+std::string place_of(const char* what, std::uint64_t address, const Access& earlier, const Order& order) {
   std::ostringstream message;
-  const bool copy = earlier.agent >= order.warps();
-  message << what << " shared memory at " << address << " while " << (copy ? "a copy started by " : "");
+  message << what << " shared memory at " << address << " where ";
+  if (earlier.agent >= order.warps()) message << "an engine started by ";
   if (earlier.lane < kAllTogether) message << "lane " << int{earlier.lane} << " of ";
-  message << "warp " << earlier.agent % order.warps() << " may still be there: nothing orders the two";
-  throw Fault(message.str());
+  message << "warp " << earlier.agent % order.warps();
+  return message.str();
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ void GlobalMemory::show(const void* data, std::size_t bytes) {
 
 void GlobalMemory::hide(const void* data) { regions_.erase(reinterpret_cast<std::uint64_t>(data)); }
 
-void* GlobalMemory::at(std::uint64_t address, std::size_t bytes) {
-  check_alignment(address, bytes);
+void* GlobalMemory::at(std::uint64_t address, std::size_t bytes, std::size_t alignment) {
+  check_alignment(address, alignment);
   auto region = regions_.upper_bound(address);
   if (region == regions_.begin() || address + bytes > std::prev(region)->first + std::prev(region)->second) {
     std::ostringstream message;
@@ -55,54 +55,60 @@ GlobalMemory& global_memory() {
   return memory;
 }
 
-SharedMemory::SharedMemory(std::size_t bytes, Order& order)
-    : order_(order), bytes_(bytes, kUnwritten), written_(bytes), read_(bytes * order.warps()) {}
+SharedMemory::SharedMemory(std::size_t bytes, const Order& order)
+    : order_(order), bytes_(bytes, kUnwritten), written_(bytes) {}
 
 void SharedMemory::check_range(std::uint64_t address, std::size_t bytes) const {
-  check_alignment(address, bytes);
   if (address + bytes > bytes_.size()) {
     throw Fault(std::to_string(bytes) + " bytes of shared memory at " + std::to_string(address) + " of " +
                 std::to_string(bytes_.size()));
   }
 }
 
-void SharedMemory::read(std::uint64_t address, std::size_t bytes, void* to, std::size_t warp, std::uint8_t lane) {
+void* SharedMemory::at(std::uint64_t address, std::size_t bytes) {
+  check_alignment(address, bytes);
   check_range(address, bytes);
-  const Access access = order_.access(warp, lane);
+  return &bytes_[address];
+}
+
+void SharedMemory::read(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor) {
+  check_alignment(address, bytes);
+  check_range(address, bytes);
+  auto& own_reads = read_[actor.access.agent];
+  own_reads.resize(bytes_.size());
   for (std::uint64_t i = address; i < address + bytes; ++i) {
-    if (!order_.is_over(written_[i], warp, lane)) throw_hazard("reads", i, written_[i], order_);
-    Access& last = read_[i * order_.warps() + warp];
-    if (last.time != access.time || last.lane == kAllTogether) {
-      last = access;
-    } else if (last.lane != lane && lane != kAllTogether) {
+    const Access& written = written_[i];
+    if (!order_.is_over(written, actor.warp, actor.lane)) {
+      throw Fault(place_of("reads", i, written, order_) + " may still be writing: nothing orders the two");
+    }
+    if (is_engine(actor) && !order_.is_fenced(written, actor.warp)) {
+      throw Fault("an engine " + place_of("reads", i, written, order_) + " wrote, without a fence between the two");
+    }
+    Access& last = own_reads[i];
+    if (last.time != actor.access.time || last.lane == kAllTogether) {
+      last = actor.access;
+    } else if (last.lane != actor.access.lane && actor.access.lane != kAllTogether) {
       last.lane = kSeveralLanes;
     }
   }
   std::memcpy(to, &bytes_[address], bytes);
 }
 
-void SharedMemory::overwrite(std::uint64_t address, std::size_t bytes, const void* from, std::size_t warp,
-                             std::uint8_t lane, const Access& access) {
+void SharedMemory::write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor) {
+  check_alignment(address, bytes);
   check_range(address, bytes);
   for (std::uint64_t i = address; i < address + bytes; ++i) {
-    if (!order_.is_over(written_[i], warp, lane)) throw_hazard("writes", i, written_[i], order_);
-    for (std::size_t reader = 0; reader < order_.warps(); ++reader) {
-      const Access& last = read_[i * order_.warps() + reader];
-      if (!order_.is_over(last, warp, lane)) throw_hazard("overwrites", i, last, order_);
+    if (!order_.is_over(written_[i], actor.warp, actor.lane)) {
+      throw Fault(place_of("writes", i, written_[i], order_) + " may still be writing: nothing orders the two");
     }
-    written_[i] = access;
+    for (const auto& [agent, reads] : read_) {
+      if (!order_.is_over(reads[i], actor.warp, actor.lane)) {
+        throw Fault(place_of("writes", i, reads[i], order_) + " may still be reading: nothing orders the two");
+      }
+    }
+    written_[i] = actor.access;
   }
   std::memcpy(&bytes_[address], from, bytes);
-}
-
-void SharedMemory::write(std::uint64_t address, std::size_t bytes, const void* from, std::size_t warp,
-                         std::uint8_t lane) {
-  overwrite(address, bytes, from, warp, lane, order_.access(warp, lane));
-}
-
-void SharedMemory::copy_in(std::uint64_t address, std::size_t bytes, const void* from, std::size_t warp,
-                           std::uint8_t lane) {
-  overwrite(address, bytes, from, warp, lane, order_.copy(warp, lane));
 }
 
 }  // namespace quest::testing::ptx

@@ -1,12 +1,11 @@
 #pragma once
 
 // The memory that kernels see. Every access is checked: global memory for what a test made visible, shared memory also
-// for accesses that another lane, warp or copy may still be making.
+// for accesses that another lane, warp or engine may still be making.
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -23,7 +22,9 @@ class GlobalMemory {
  public:
   void show(const void* data, std::size_t bytes);
   void hide(const void* data);
-  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes);
+  // The address has to be a multiple of the alignment.
+  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
+  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes) { return at(address, bytes, bytes); }
 
  private:
   std::map<std::uint64_t, std::size_t> regions_;
@@ -42,23 +43,29 @@ class Shown {
   const void* data_;
 };
 
+// Who touches shared memory: a lane itself, or an engine that it set to work.
+struct Actor {
+  std::size_t warp = 0;
+  std::uint8_t lane = 0;
+  Access access{};  // as the order counts it
+};
+
 class SharedMemory {
  public:
-  SharedMemory(std::size_t bytes, Order& order);
-  void read(std::uint64_t address, std::size_t bytes, void* to, std::size_t warp, std::uint8_t lane);
-  void write(std::uint64_t address, std::size_t bytes, const void* from, std::size_t warp, std::uint8_t lane);
-  // By an asynchronous copy that the lane starts.
-  void copy_in(std::uint64_t address, std::size_t bytes, const void* from, std::size_t warp, std::uint8_t lane);
+  SharedMemory(std::size_t bytes, const Order& order);
+  void read(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor);
+  void write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor);
+  // For atomic operations, which need no order among themselves.
+  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes);
 
  private:
   void check_range(std::uint64_t address, std::size_t bytes) const;
-  void overwrite(std::uint64_t address, std::size_t bytes, const void* from, std::size_t warp, std::uint8_t lane,
-                 const Access& access);
+  [[nodiscard]] bool is_engine(const Actor& actor) const { return actor.access.agent >= order_.warps(); }
 
-  Order& order_;
+  const Order& order_;
   std::vector<std::byte> bytes_;
   std::vector<Access> written_;
-  std::vector<Access> read_;  // by each warp
+  std::map<std::uint16_t, std::vector<Access>> read_;  // by each agent that ever did
 };
 
 }  // namespace quest::testing::ptx

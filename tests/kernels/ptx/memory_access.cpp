@@ -1,5 +1,6 @@
 // Loads, stores, reductions, matrix fragments and asynchronous copies.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -22,8 +23,8 @@ template <Space space>
 void load_bytes(Warp& warp, std::uint64_t address, std::size_t bytes, void* to, std::size_t lane) {
   if constexpr (space == Space::shared) {
     // Addresses of shared memory are 32 bits wide; what lies above them in a register says nothing.
-    warp.block().shared().read(static_cast<std::uint32_t>(address), bytes, to, warp.index(),
-                               static_cast<std::uint8_t>(lane));
+    warp.block().shared().read(static_cast<std::uint32_t>(address), bytes, to,
+                               warp.actor(static_cast<std::uint8_t>(lane)));
   } else if constexpr (space == Space::global) {
     std::memcpy(to, global_memory().at(address, bytes), bytes);
   } else {
@@ -53,8 +54,8 @@ void store(Warp& warp, const Instruction& instruction) {
     const std::uint64_t address = address_of(warp, instruction, instruction.operands[0], lane);
     const std::size_t bytes = count * sizeof(T);
     if constexpr (space == Space::shared) {
-      warp.block().shared().write(static_cast<std::uint32_t>(address), bytes, values.data(), warp.index(),
-                                  static_cast<std::uint8_t>(lane));
+      warp.block().shared().write(static_cast<std::uint32_t>(address), bytes, values.data(),
+                                  warp.actor(static_cast<std::uint8_t>(lane)));
     } else {
       std::memcpy(global_memory().at(address, bytes), values.data(), bytes);
     }
@@ -101,15 +102,40 @@ void copy_asynchronously(Warp& warp, const Instruction& instruction) {
     const auto source = warp.get<std::uint64_t>(at[1], lane);
     if (taken > bytes) throw Fault("a copy takes more than it writes");
     if (taken != 0) std::memcpy(values.data(), global_memory().at(source, taken), taken);
-    warp.block().shared().copy_in(warp.get<std::uint32_t>(at[0], lane), bytes, values.data(), warp.index(),
-                                  static_cast<std::uint8_t>(lane));
+    warp.block().shared().write(warp.get<std::uint32_t>(at[0], lane), bytes, values.data(),
+                                warp.actor(Engine::copies, static_cast<std::uint8_t>(lane)));
   });
 }
 
-void commit_copies(Warp& warp, const Instruction&) { warp.block().order().commit_copies(warp.index()); }
+// Four matrices as load_matrices has them, from registers.
+void store_matrices(Warp& warp, const Instruction& instruction) {
+  for (std::size_t row = 0; row < kLanes; ++row) {
+    std::array<std::uint32_t, 4> words;
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i] = warp.get<std::uint32_t>(instruction.operands[1 + row / 8], row % 8 * 4 + i);
+    }
+    const std::uint64_t address = address_of(warp, instruction, instruction.operands[0], row);
+    warp.block().shared().write(static_cast<std::uint32_t>(address), sizeof words, words.data(),
+                                warp.actor(kSeveralLanes));
+  }
+}
+
+void largest_in_shared(Warp& warp, const Instruction& instruction) {
+  const auto& at = instruction.operands;
+  warp.for_each_lane([&](std::size_t lane) {
+    void* place = warp.block().shared().at(static_cast<std::uint32_t>(address_of(warp, instruction, at[1], lane)), 4);
+    std::int32_t before = 0;
+    std::memcpy(&before, place, sizeof before);
+    const std::int32_t after = std::max(before, warp.get<std::int32_t>(at[2], lane));
+    std::memcpy(place, &after, sizeof after);
+    warp.set(at[0], lane, before);
+  });
+}
+
+void commit_copies(Warp& warp, const Instruction&) { warp.block().order().commit(Engine::copies, warp.index()); }
 
 void await_copies(Warp& warp, const Instruction& instruction) {
-  warp.block().order().await_copies(warp.index(), warp.get<std::uint32_t>(instruction.operands[0], 0));
+  warp.block().order().await(Engine::copies, warp.index(), warp.get<std::uint32_t>(instruction.operands[0], 0));
 }
 
 template <typename T>
@@ -131,6 +157,13 @@ Execute memory_access(const Name& name, Instruction& instruction) {
   if (name[0] == "ldmatrix" && has_part(name, "x4")) {
     instruction.meets = true;
     return has_part(name, "trans") ? load_matrices<true> : load_matrices<false>;
+  }
+  if (name[0] == "stmatrix" && has_part(name, "x4") && !has_part(name, "trans")) {
+    instruction.meets = true;
+    return store_matrices;
+  }
+  if (name[0] == "atom" && has_part(name, "shared") && has_part(name, "max") && name.back() == "s32") {
+    return largest_in_shared;
   }
   if (name[0] == "cp" && name[1] == "async") {
     if (name[2] == "commit_group") return commit_copies;

@@ -24,6 +24,12 @@ void Warp::start() {
   }
 }
 
+Actor Warp::actor(std::uint8_t lane) const { return {index_, lane, block_.order().access(index_, lane)}; }
+
+Actor Warp::actor(Engine engine, std::uint8_t lane) const {
+  return {index_, lane, block_.order().access(engine, index_, lane)};
+}
+
 bool Warp::run() {
   constexpr int kStepsToAskAgain = 2;  // a branch back and the question
   asks_ = false;

@@ -34,9 +34,12 @@ class Warp {
   void go_on() { state_ = State::ready; }
   void asked_in_vain() { asks_ = true; }
 
+  // Who touches shared memory.
+  [[nodiscard]] Actor actor(std::uint8_t lane) const;
+  [[nodiscard]] Actor actor(Engine engine, std::uint8_t lane) const;
+
   // The lanes that execute the current instruction.
   [[nodiscard]] std::uint32_t lanes() const { return lanes_; }
-  [[nodiscard]] std::uint32_t living() const { return living_; }
 
   template <typename Function>
   void for_each_lane(Function function) const {
