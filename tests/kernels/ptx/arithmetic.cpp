@@ -117,6 +117,12 @@ std::uint32_t permuted_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t sel
   return result;
 }
 
+std::uint32_t reversed_bits(std::uint32_t word) {
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < 32; ++i) result |= (word >> i & 1U) << (31 - i);
+  return result;
+}
+
 // Two 16-bit numbers in a word.
 template <typename FromBits, typename ToBits>
 std::uint32_t fused_pair(std::uint32_t a, std::uint32_t b, std::uint32_t c, FromBits value, ToBits bits) {
@@ -144,6 +150,15 @@ Execute fused(std::string_view type) {
              : nullptr;
 }
 
+// Rounded towards minus infinity.
+Execute fused_down() {
+  return lanewise<float, float, float, float>([](float a, float b, float c) {
+    const double exact = double{a} * double{b} + double{c};
+    const auto nearest = static_cast<float>(exact);
+    return double{nearest} > exact ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+  });
+}
+
 template <typename T>
 Execute comparison_of(std::string_view how) {
   if (how == "eq") return lanewise<bool, T, T>([](T a, T b) { return a == b; });
@@ -168,19 +183,26 @@ Execute comparison(const Name& name) {
 }
 
 // Words from halves and halves from words.
+template <typename Half, typename Word>
 void move_pieces(Warp& warp, const Instruction& instruction) {
+  constexpr unsigned kHalfBits = 8 * sizeof(Half);
   const auto& at = instruction.operands;
   const bool joins = instruction.vector == 1;
   warp.for_each_lane([&](std::size_t lane) {
     if (joins) {
-      const std::uint32_t high = warp.get<std::uint16_t>(at[2], lane);
-      warp.set(at[0], lane, high << 16U | warp.get<std::uint16_t>(at[1], lane));
+      const Word high = warp.get<Half>(at[2], lane);
+      warp.set<Word>(at[0], lane, high << kHalfBits | warp.get<Half>(at[1], lane));
     } else {
-      const auto word = warp.get<std::uint32_t>(at[2], lane);
-      warp.set(at[0], lane, static_cast<std::uint16_t>(word));
-      warp.set(at[1], lane, static_cast<std::uint16_t>(word >> 16U));
+      const auto word = warp.get<Word>(at[2], lane);
+      warp.set(at[0], lane, static_cast<Half>(word));
+      warp.set(at[1], lane, static_cast<Half>(word >> kHalfBits));
     }
   });
+}
+
+Execute piecewise_move(std::string_view type) {
+  if (type == "b32") return move_pieces<std::uint16_t, std::uint32_t>;
+  return type == "b64" ? move_pieces<std::uint32_t, std::uint64_t> : nullptr;
 }
 
 Execute function_of_one(const Name& name) {
@@ -195,6 +217,7 @@ Execute function_of_one(const Name& name) {
     });
   }
   if (name[0] == "ex2") return lanewise<float, float>([](float a) { return std::exp2(a); });
+  if (name[0] == "lg2") return lanewise<float, float>([](float a) { return std::log2(a); });
   return nullptr;
 }
 
@@ -261,17 +284,20 @@ Execute sum_or_choice(const Name& name) {
 }  // namespace
 
 Execute arithmetic(const Name& name, const Instruction& instruction) {
-  if (name[0] == "mov" && instruction.operands.size() == 3) return name.back() == "b32" ? move_pieces : nullptr;
+  if (name[0] == "mov" && instruction.operands.size() == 3) return piecewise_move(name.back());
   if (name[0] == "mul") return product(name);
-  if (name[0] == "fma") return fused(name.back());
+  if (name[0] == "fma") return has_part(name, "rm") ? fused_down() : fused(name.back());
   if (name[0] == "setp") return comparison(name);
   if (name[0] == "prmt") {
     using Word = std::uint32_t;
     return lanewise<Word, Word, Word, Word>(
         [](Word a, Word b, Word selector) { return permuted_bytes(a, b, selector); });
   }
-  if (name[0] == "clz")
+  if (name[0] == "clz" || (name[0] == "bfind" && has_part(name, "shiftamt"))) {
     return lanewise<std::uint32_t, std::uint32_t>([](std::uint32_t a) { return std::countl_zero(a); });
+  }
+  if (name[0] == "brev")
+    return lanewise<std::uint32_t, std::uint32_t>([](std::uint32_t a) { return reversed_bits(a); });
   for (const auto kind : {function_of_one, logic, sum_or_choice}) {
     if (const Execute found = kind(name)) return found;
   }

@@ -50,6 +50,7 @@ void Block::run(const std::array<std::uint32_t, 3>& index) {
   order_ = Order(warps_.size());
   shared_.emplace((kernel().static_shared + 127) / 128 * 128 + launch_.dynamic_shared, order_);
   barriers_.clear();
+  groups_.clear();
   shared_barriers_.clear();
   for (Warp& warp : warps_) warp.start();
   bool progress = true;
@@ -109,6 +110,17 @@ void Block::pass_if_complete(Barrier& barrier) {
     warp->go_on();
   }
   barrier = {};
+}
+
+void Block::await_products_of_group(Warp& warp) {
+  constexpr std::size_t kWarpsOfGroup = 4;
+  const std::size_t group = warp.index() / kWarpsOfGroup;
+  auto& waiting = groups_[group];
+  waiting.push_back(&warp);
+  warp.wait();
+  if (waiting.size() < kWarpsOfGroup) return;
+  order_.share_products(group * kWarpsOfGroup, kWarpsOfGroup);
+  for (Warp* other : std::exchange(waiting, {})) other->go_on();
 }
 
 // Those that wait for everybody who has not ended.

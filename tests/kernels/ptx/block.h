@@ -43,6 +43,9 @@ class Block {
   void reduce_at_barrier(Warp& warp, std::uint32_t barrier, std::uint32_t threads, Reduction reduction, int result,
                          int predicate);
 
+  // Until the products of all four warps of a group are under way, which are over together. Orders nothing else.
+  void await_products_of_group(Warp& warp);
+
   // Barriers in shared memory, at which arriving and waiting are apart.
   void set_up_barrier(std::uint64_t address, std::uint32_t arrivals);
   void arrive(std::uint64_t address, const Knowledge& released);
@@ -86,6 +89,7 @@ class Block {
   std::optional<SharedMemory> shared_;
   std::deque<Warp> warps_;
   std::map<std::uint32_t, Barrier> barriers_;
+  std::map<std::size_t, std::vector<Warp*>> groups_;  // the warps of each that have come to wait for products
   std::map<std::uint64_t, SharedBarrier> shared_barriers_;
 };
 

@@ -55,6 +55,7 @@ Execute to_16_bits(std::string_view type) {
 
 Execute address_conversion(const Name& name) {
   using Address = std::uint64_t;
+  if (has_part(name, "param")) return lanewise<Address, Address>([](Address x) { return x + kParameterWindow; });
   if (has_part(name, "global")) return lanewise<Address, Address>([](Address x) { return x; });
   if (!has_part(name, "shared")) return nullptr;
   return has_part(name, "to") ? lanewise<Address, Address>([](Address x) { return x - kSharedWindow; })
@@ -70,6 +71,11 @@ Execute conversion(const Name& name) {
   const std::string_view from = name.back();
   if (to == "f32" && from.ends_with("f16")) return from_16_bits(from);
   if (from == "f32" && to.find("f16") != std::string_view::npos) return to_16_bits(to);
+  if (has_part(name, "sat")) {
+    return from == "f32" && to == "f32"
+               ? lanewise<float, float>([](float x) { return x > 0 ? std::fmin(x, 1.0F) : 0.0F; })
+               : nullptr;
+  }
   return for_type(
       to, [&](auto t) { return for_type(from, [&](auto f) { return convert<decltype(t), decltype(f)>(name); }); });
 }

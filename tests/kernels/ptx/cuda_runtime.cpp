@@ -1,9 +1,11 @@
 // As much of the CUDA run-time library as the kernels' host code calls: a launch interprets the PTX that lies beside
 // the machine code in the same object file, at once, on the CPU.
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -12,6 +14,7 @@
 #include <string>
 
 #include "tests/kernels/ptx/block.h"
+#include "tests/kernels/ptx/bulk_copy.h"
 
 namespace quest::testing::ptx {
 namespace {
@@ -119,6 +122,24 @@ void launch(const void* function, const dim3& grid, const dim3& block, void** ar
   run(launch);
 }
 
+CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* data,
+                           const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
+                           const cuuint32_t* steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+                           CUtensorMapL2promotion, CUtensorMapFloatOOBfill fill) {
+  const bool type_of_16_bits = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  const bool known = type_of_16_bits && rank == 4 && box[0] == 64 && box[1] <= 256 && box[2] == 1 && box[3] == 1 &&
+                     std::all_of(steps, steps + 4, [](cuuint32_t step) { return step == 1; }) &&
+                     swizzle == CU_TENSOR_MAP_SWIZZLE_128B && fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+                       std::all_of(strides, strides + 3, [](cuuint64_t stride) { return stride % 16 == 0; });
+  if (!known || !aligned) return CUDA_ERROR_INVALID_VALUE;
+  TensorMap encoded{.data = reinterpret_cast<std::uint64_t>(data), .box_rows = box[1]};
+  std::copy_n(sizes, 4, encoded.sizes);
+  std::copy_n(strides, 3, encoded.strides);
+  std::memcpy(map, &encoded, sizeof encoded);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 }  // namespace quest::testing::ptx
 
@@ -173,11 +194,11 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return c
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 
-// Only kernels for Hopper ask, and they are never launched here.
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** entry, unsigned, unsigned long long,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** entry, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* found) {
-  *entry = nullptr;
-  if (found != nullptr) *found = cudaDriverEntryPointSymbolNotFound;
-  return cudaErrorNotSupported;
+  const bool known = std::strcmp(name, "cuTensorMapEncodeTiled") == 0;
+  *entry = known ? reinterpret_cast<void*>(&ptx::encode_tensor_map) : nullptr;
+  if (found != nullptr) *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }
 }

@@ -14,6 +14,8 @@ void decode(const Name& name, Instruction& instruction) {
   instruction.execute = arithmetic(name, instruction);
   if (instruction.execute == nullptr) instruction.execute = conversion(name);
   if (instruction.execute == nullptr) instruction.execute = matrix_product(name, instruction);
+  if (instruction.execute == nullptr) instruction.execute = group_product(name, instruction);
+  if (instruction.execute == nullptr) instruction.execute = bulk_copy(name);
   if (instruction.execute == nullptr) instruction.execute = memory_access(name, instruction);
   if (instruction.execute == nullptr) instruction.execute = meeting(name, instruction);
   if (instruction.execute == nullptr) {

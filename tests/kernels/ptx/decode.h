@@ -18,6 +18,8 @@ void decode(const Name& name, Instruction& instruction);
 Execute arithmetic(const Name& name, const Instruction& instruction);
 Execute conversion(const Name& name);
 Execute matrix_product(const Name& name, Instruction& instruction);
+Execute group_product(const Name& name, Instruction& instruction);
+Execute bulk_copy(const Name& name);
 Execute memory_access(const Name& name, Instruction& instruction);
 Execute meeting(const Name& name, Instruction& instruction);
 

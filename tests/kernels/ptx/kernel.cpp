@@ -222,6 +222,10 @@ class Reader {
     }
     if (text.starts_with('[')) {
       text = trimmed(text.substr(1, text.size() - 2));
+      if (text.find(',') != std::string_view::npos) {  // a tensor map and where in the tensor
+        for (const std::string_view part : split_operands(text)) read_operand(part, instruction);
+        return;
+      }
       const std::size_t plus = text.find('+');
       if (plus != std::string_view::npos) instruction.offset = offset_value(text.substr(plus + 1));
       text = text.substr(0, plus);

@@ -17,8 +17,9 @@ struct Instruction;
 using Execute = void (*)(Warp&, const Instruction&);
 
 inline constexpr int kNone = -1;
-// Generic addresses of shared memory begin here, where no program has memory of its own.
+// Generic addresses of shared memory and of parameters begin here, where no program has memory of its own.
 inline constexpr std::uint64_t kSharedWindow = 1ULL << 60U;
+inline constexpr std::uint64_t kParameterWindow = 1ULL << 61U;
 
 struct Instruction {
   Execute execute = nullptr;

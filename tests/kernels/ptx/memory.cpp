@@ -94,6 +94,16 @@ void SharedMemory::read(std::uint64_t address, std::size_t bytes, void* to, cons
   std::memcpy(to, &bytes_[address], bytes);
 }
 
+void SharedMemory::peek(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor) const {
+  check_alignment(address, bytes);
+  check_range(address, bytes);
+  std::memcpy(to, &bytes_[address], bytes);
+  for (std::uint64_t i = address; i < address + bytes; ++i) {
+    const bool sure = order_.is_over(written_[i], actor.warp, actor.lane) && order_.is_fenced(written_[i], actor.warp);
+    if (!sure) std::memset(to, static_cast<int>(kUnwritten), bytes);
+  }
+}
+
 void SharedMemory::write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor) {
   check_alignment(address, bytes);
   check_range(address, bytes);

@@ -54,6 +54,8 @@ class SharedMemory {
  public:
   SharedMemory(std::size_t bytes, const Order& order);
   void read(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor);
+  // The same where nobody is told of the reading, and what somebody may still be writing reads as NaN.
+  void peek(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor) const;
   void write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor);
   // For atomic operations, which need no order among themselves.
   [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes);

@@ -125,6 +125,15 @@ class Order {
       started.pop_front();
     }
   }
+  // The products of a group of warps are one: who knows that its own are over knows it of the others'.
+  void share_products(std::size_t first_warp, std::size_t count) {
+    for (std::size_t warp = first_warp; warp < first_warp + count; ++warp) {
+      for (std::size_t other = first_warp; other < first_warp + count; ++other) {
+        std::uint32_t& known = known_[warp].over[agent(Engine::products, other)];
+        known = std::max(known, awaited_[group(Engine::products, other)]);
+      }
+    }
+  }
   // What those learn who wait for all copies started so far.
   Knowledge release_copies(std::size_t warp) {
     Knowledge released;

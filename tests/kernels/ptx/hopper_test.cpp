@@ -1,0 +1,87 @@
+// The kernels for Hopper, without one: as portable_test.cpp. Two multiprocessors, so that persistent blocks take
+// several heads each.
+
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/choice.h"
+#include "tests/kernels/ptx/comparison.h"
+
+namespace quest::testing {
+namespace {
+
+using kernels::Causal;
+using kernels::cuda::DeviceInfo;
+using kernels::cuda::Engine;
+
+constexpr DeviceInfo kH200{.compute_capability = 90, .multiprocessors = 2, .block_shared_memory = 232448};
+
+struct HopperCase {
+  Engine engine;
+  KernelCase test;
+};
+void PrintTo(const HopperCase& hopper, std::ostream* stream) { *stream << hopper.test; }
+
+class HopperKernels : public ::testing::TestWithParam<HopperCase> {};
+
+TEST_P(HopperKernels, MatchScalarLoops) {
+  const TestProblem test(GetParam().test);
+  ASSERT_EQ(kernels::cuda::choose_engine(test.problem, kH200.compute_capability).engine, GetParam().engine);
+  // Unit keys are rounded too.
+  expect_scalar_results(test, kH200, {.out = 4.0, .gradients = 8.0});
+}
+
+std::string case_name(const ::testing::TestParamInfo<HopperCase>& info) { return info.param.test.name(); }
+
+// Plain QUEST: as many queries as keys, one dimension.
+KernelCase plain(std::int64_t length, std::int64_t dim, StorageType type, Causal causal) {
+  return {.queries = length,
+          .keys = length,
+          .dim = dim,
+          .value_dim = dim,
+          .kv_heads = 1,
+          .batch = 1,
+          .heads = 1,
+          .type = type,
+          .causal = causal,
+          .layout = Layout::heads_inside_rows};
+}
+
+std::vector<HopperCase> all_cases() {
+  std::vector<HopperCase> cases;
+  for (const StorageType type : {StorageType::bfloat16, StorageType::float16}) {
+    for (const Causal causal : {Causal::none, Causal::top_left}) {
+      for (const auto& [dim, length] : {std::pair{16, 37},
+                                        {16, 260},
+                                        {32, 65},
+                                        {64, 50},
+                                        {64, 130},
+                                        {64, 197},
+                                        {64, 257},
+                                        {80, 257},
+                                        {96, 100},
+                                        {96, 300},
+                                        {128, 70},
+                                        {128, 200}}) {
+        cases.push_back({Engine::short_sequence, plain(length, dim, type, causal)});
+      }
+      for (const auto& [dim, length] : {std::pair{24, 200}, {64, 700}, {120, 300}, {128, 300}}) {
+        cases.push_back({Engine::long_sequence, plain(length, dim, type, causal)});
+      }
+    }
+  }
+  // Several heads for each block, and keys that heads share.
+  KernelCase heads = plain(197, 64, StorageType::bfloat16, Causal::none);
+  heads.batch = 2;
+  heads.heads = heads.kv_heads = 3;
+  cases.push_back({Engine::short_sequence, heads});
+  KernelCase shared = plain(200, 128, StorageType::bfloat16, Causal::none);
+  shared.heads = 4;
+  shared.kv_heads = 2;
+  cases.push_back({Engine::long_sequence, shared});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, HopperKernels, ::testing::ValuesIn(all_cases()), case_name);
+
+}  // namespace
+}  // namespace quest::testing
