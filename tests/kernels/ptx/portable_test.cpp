@@ -1,10 +1,11 @@
-// The kernels for every GPU from compute capability 8.0 on, without one: see comparison.h. The interpreter fails where
-// a kernel leaves its buffers, where nothing orders two accesses to shared memory, and where lanes or warps wait in
-// vain.
+// The kernels for every GPU from compute capability 8.0 on, without one: against plain double loops. The interpreter
+// fails where a kernel leaves its buffers, where nothing orders two accesses to shared memory, and where lanes or warps
+// wait in vain.
 
 #include <gtest/gtest.h>
 
 #include "tests/kernels/ptx/comparison.h"
+#include "tests/kernels/ptx/run_cuda_kernels.h"
 
 namespace quest::testing {
 namespace {
@@ -27,11 +28,11 @@ class PortableKernels : public ::testing::TestWithParam<KernelCase> {};
 
 TEST_P(PortableKernels, MatchScalarLoops) {
   const TestProblem test(as_operators_give_it(GetParam()));
-  expect_scalar_results(test, kA100, {});
+  expect_scalar_results(test, run_cuda_kernels(test, kA100), {});
   // Beyond this head dimension other kernels serve where blocks have less shared memory.
   if (GetParam().dim >= 96) {
     SCOPED_TRACE("with 99 KiB of shared memory");
-    expect_scalar_results(test, kRtx4090, {});
+    expect_scalar_results(test, run_cuda_kernels(test, kRtx4090), {});
   }
 }
 
