@@ -107,8 +107,11 @@ void SharedMemory::peek(std::uint64_t address, std::size_t bytes, void* to, cons
 void SharedMemory::write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor) {
   check_alignment(address, bytes);
   check_range(address, bytes);
+  const auto* values = static_cast<const std::byte*>(from);
   for (std::uint64_t i = address; i < address + bytes; ++i) {
-    if (!order_.is_over(written_[i], actor.warp, actor.lane)) {
+    // Flags are set by whoever finds a reason; who comes first does not matter where all write the same.
+    const bool changes = bytes_[i] != values[i - address];
+    if (changes && !order_.is_over(written_[i], actor.warp, actor.lane)) {
       throw Fault(place_of("writes", i, written_[i], order_) + " may still be writing: nothing orders the two");
     }
     for (const auto& [agent, reads] : read_) {

@@ -28,11 +28,11 @@ class PortableKernels : public ::testing::TestWithParam<KernelCase> {};
 
 TEST_P(PortableKernels, MatchScalarLoops) {
   const TestProblem test(as_operators_give_it(GetParam()));
-  expect_scalar_results(test, run_cuda_kernels(test, kA100), {});
+  expect_scalar_results(test, run_cuda_kernels(test, kA100));
   // Beyond this head dimension other kernels serve where blocks have less shared memory.
   if (GetParam().dim >= 96) {
     SCOPED_TRACE("with 99 KiB of shared memory");
-    expect_scalar_results(test, run_cuda_kernels(test, kRtx4090), {});
+    expect_scalar_results(test, run_cuda_kernels(test, kRtx4090));
   }
 }
 
