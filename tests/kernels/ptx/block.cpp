@@ -17,7 +17,17 @@ std::string demangled(const std::string& name) {
   return status == 0 ? text.get() : name;
 }
 
+Turns& turns() {
+  static Turns value = Turns::forwards;
+  return value;
+}
+
+// The one whose turn it is at the given step.
+std::size_t turn(std::size_t step, std::size_t count) { return turns() == Turns::forwards ? step : count - 1 - step; }
+
 }  // namespace
+
+void set_turns(Turns value) { turns() = value; }
 
 Block::Block(const Launch& launch) : launch_(launch), order_(launch.threads / kLanes) {
   for (std::size_t warp = 0; warp < order_.warps(); ++warp) warps_.emplace_back(*this, warp);
@@ -35,6 +45,8 @@ std::uint32_t Block::special(Special name) const {
       return launch_.threads;
     case Special::blocks_x:
       return launch_.grid[0];
+    case Special::blocks_y:
+      return launch_.grid[1];
     case Special::thread:
       break;
   }
@@ -56,7 +68,8 @@ void Block::run(const std::array<std::uint32_t, 3>& index) {
   bool progress = true;
   while (progress) {
     progress = false;
-    for (Warp& warp : warps_) {
+    for (std::size_t step = 0; step < warps_.size(); ++step) {
+      Warp& warp = warps_[turn(step, warps_.size())];
       if (warp.state() == Warp::State::ready && warp.run()) progress = true;
     }
     pass_complete_barriers();
@@ -184,10 +197,12 @@ void run(const Launch& launch) {
     throw Fault("a block of " + std::to_string(launch.threads) + " threads; this interpreter knows whole warps only");
   }
   Block block(launch);
-  for (std::uint32_t z = 0; z < launch.grid[2]; ++z) {
-    for (std::uint32_t y = 0; y < launch.grid[1]; ++y) {
-      for (std::uint32_t x = 0; x < launch.grid[0]; ++x) block.run({x, y, z});
-    }
+  const auto [width, height, depth] = launch.grid;
+  const std::size_t blocks = std::size_t{width} * height * depth;
+  for (std::size_t step = 0; step < blocks; ++step) {
+    const std::size_t index = turn(step, blocks);
+    block.run({static_cast<std::uint32_t>(index % width), static_cast<std::uint32_t>(index / width % height),
+               static_cast<std::uint32_t>(index / width / height)});
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // A block of warps, its shared memory and the barriers at which they meet. Warps run one after the other, each until it
-// has to wait: hazards are found by what orders accesses, not by running them in the wrong order.
+// has to wait: hazards are found by what orders accesses, not by accesses in the wrong order.
 
 #include <array>
 #include <deque>
@@ -20,6 +20,10 @@ struct Launch {
   std::size_t dynamic_shared = 0;
   std::vector<std::byte> parameters;
 };
+
+// In which order blocks, and the warps of a block, have their turn.
+enum class Turns { forwards, backwards };
+void set_turns(Turns turns);
 
 void run(const Launch& launch);
 

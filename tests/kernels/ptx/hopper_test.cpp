@@ -11,10 +11,10 @@ namespace quest::testing {
 namespace {
 
 using kernels::Causal;
-using kernels::cuda::DeviceInfo;
 using kernels::cuda::Engine;
 
-constexpr DeviceInfo kH200{.compute_capability = 90, .multiprocessors = 2, .block_shared_memory = 232448};
+constexpr kernels::cuda::DeviceInfo kSmallH200{
+    .compute_capability = 90, .multiprocessors = 2, .block_shared_memory = 232448};
 
 struct HopperCase {
   Engine engine;
@@ -26,8 +26,8 @@ class HopperKernels : public ::testing::TestWithParam<HopperCase> {};
 
 TEST_P(HopperKernels, MatchScalarLoops) {
   const TestProblem test(GetParam().test);
-  ASSERT_EQ(kernels::cuda::choose_engine(test.problem, kH200.compute_capability).engine, GetParam().engine);
-  expect_scalar_results(test, run_cuda_kernels(test, kH200));
+  ASSERT_EQ(kernels::cuda::choose_engine(test.problem, kSmallH200.compute_capability).engine, GetParam().engine);
+  expect_scalar_results(test, run_cuda_kernels(test, kSmallH200));
 }
 
 std::string case_name(const ::testing::TestParamInfo<HopperCase>& info) { return info.param.test.name(); }

@@ -237,8 +237,9 @@ class Reader {
     if (const auto value = constant_value(text)) return constant(*value);
     if (const auto symbol = symbols_.find(text); symbol != symbols_.end()) return constant(symbol->second);
     static const std::map<std::string_view, Special> specials{
-        {"%tid.x", Special::thread},    {"%ctaid.x", Special::block_x}, {"%ctaid.y", Special::block_y},
-        {"%ctaid.z", Special::block_z}, {"%ntid.x", Special::threads},  {"%nctaid.x", Special::blocks_x}};
+        {"%tid.x", Special::thread},     {"%ctaid.x", Special::block_x}, {"%ctaid.y", Special::block_y},
+        {"%ctaid.z", Special::block_z},  {"%ntid.x", Special::threads},  {"%nctaid.x", Special::blocks_x},
+        {"%nctaid.y", Special::blocks_y}};
     if (const auto special = specials.find(text); special != specials.end()) {
       const auto [found, added] = kernel_.specials.try_emplace(special->second, kernel_.registers);
       if (added) ++kernel_.registers;
@@ -260,7 +261,9 @@ class Reader {
       const auto& registers = scopes_[at(scope)].registers;
       if (const auto found = registers.find(name); found != registers.end()) return found->second;
     }
-    if (!name.starts_with('%') && name != "_") throw std::runtime_error("PTX: unknown name: " + std::string(name));
+    const bool special = name.find('.') != std::string_view::npos;
+    if (special || (!name.starts_with('%') && name != "_"))
+      throw std::runtime_error("PTX: unknown name: " + std::string(name));
     const auto [found, added] = scopes_[0].registers.try_emplace(std::string(name), kernel_.registers);
     if (added) ++kernel_.registers;
     return found->second;

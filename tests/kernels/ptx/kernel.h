@@ -34,7 +34,7 @@ struct Instruction {
   std::string_view text;
 };
 
-enum class Special { thread, block_x, block_y, block_z, threads, blocks_x };
+enum class Special { thread, block_x, block_y, block_z, threads, blocks_x, blocks_y };
 
 struct Parameter {
   std::size_t offset = 0;

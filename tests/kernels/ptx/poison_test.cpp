@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/kernels/ptx/comparison.h"
+#include "tests/kernels/ptx/families.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
 #include "tests/kernels/scalar_reference.h"
 #include "tests/testing/closeness.h"
@@ -14,50 +15,11 @@ namespace quest::testing {
 namespace {
 
 using kernels::Causal;
-using kernels::cuda::DeviceInfo;
 
-constexpr DeviceInfo kA100{.compute_capability = 80, .multiprocessors = 108, .block_shared_memory = 166912};
-constexpr DeviceInfo kH200{.compute_capability = 90, .multiprocessors = 132, .block_shared_memory = 232448};
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// A problem and the GPU whose kernels have a way of their own with it.
-struct Family {
-  const char* name;
-  DeviceInfo gpu;
-  std::int64_t length;
-  std::int64_t dim;
-  StorageType type;
-
-  [[nodiscard]] KernelCase test(Causal causal) const {
-    return {.queries = length,
-            .keys = length,
-            .dim = dim,
-            .value_dim = dim,
-            .kv_heads = 1,
-            .batch = 1,
-            .heads = 1,
-            .type = type,
-            .causal = causal};
-  }
-};
-void PrintTo(const Family& family, std::ostream* stream) { *stream << family.name; }
-
-class Families : public ::testing::TestWithParam<Family> {};
-
-std::string family_name(const ::testing::TestParamInfo<Family>& info) { return info.param.name; }
-
-INSTANTIATE_TEST_SUITE_P(Each, Families,
-                         ::testing::Values(Family{"tiled_d32", kA100, 140, 32, StorageType::float16},
-                                           Family{"tiled_d64", kA100, 140, 64, StorageType::bfloat16},
-                                           Family{"tiled_d128", kA100, 140, 128, StorageType::bfloat16},
-                                           Family{"tiled_d256", kA100, 140, 256, StorageType::float16},
-                                           Family{"tiled_float32", kA100, 140, 64, StorageType::float32},
-                                           Family{"short_d16", kH200, 70, 16, StorageType::bfloat16},
-                                           Family{"short_d64", kH200, 197, 64, StorageType::bfloat16},
-                                           Family{"short_d80", kH200, 257, 80, StorageType::float16},
-                                           Family{"long_d64", kH200, 700, 64, StorageType::bfloat16},
-                                           Family{"long_d128", kH200, 300, 128, StorageType::float16}),
-                         family_name);
+class Poison : public ::testing::TestWithParam<Family> {};
+INSTANTIATE_TEST_SUITE_P(Families, Poison, ::testing::ValuesIn(kFamilies), family_name);
 
 void set_row(Buffer& rows, std::int64_t row, double value) {
   for (std::int64_t d = 0; d < rows.dim(); ++d) rows.set(0, 0, row, d, value);
@@ -73,7 +35,7 @@ void expect_row(const Buffer& actual, const Buffer& expected, std::int64_t row, 
   }
 }
 
-TEST_P(Families, ANaNReachesOnlyTheQueriesThatSeeIt) {
+TEST_P(Poison, ANaNReachesOnlyTheQueriesThatSeeIt) {
   TestProblem test(GetParam().test(Causal::top_left));
   const KernelResults clean = run_cuda_kernels(test, GetParam().gpu);
   const std::int64_t poisoned = 2 * GetParam().length / 3;
@@ -94,7 +56,7 @@ TEST_P(Families, ANaNReachesOnlyTheQueriesThatSeeIt) {
   }
 }
 
-TEST_P(Families, ZeroKeysScoreZeroAndGetNoGradient) {
+TEST_P(Poison, ZeroKeysScoreZeroAndGetNoGradient) {
   TestProblem test(GetParam().test(Causal::none));
   for (std::int64_t row = 0; row < GetParam().length; row += 3) set_row(test.k, row, 0.0);
   const KernelResults actual = run_cuda_kernels(test, GetParam().gpu);
@@ -105,7 +67,7 @@ TEST_P(Families, ZeroKeysScoreZeroAndGetNoGradient) {
 }
 
 // The bound on logits is then too wide for weights without a maximum: blocks begin again with one.
-TEST_P(Families, SharpQueriesAndOppositeKeysStayFinite) {
+TEST_P(Poison, SharpQueriesAndOppositeKeysStayFinite) {
   TestProblem test(GetParam().test(Causal::none));
   test.problem.scale = 1.0F;
   const double side = 1.0 / std::sqrt(static_cast<double>(GetParam().dim));

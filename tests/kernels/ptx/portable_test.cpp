@@ -5,16 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/ptx/comparison.h"
+#include "tests/kernels/ptx/families.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
 
 namespace quest::testing {
 namespace {
 
-using kernels::cuda::DeviceInfo;
-
 // How much shared memory a block may have decides between kernels.
-constexpr DeviceInfo kA100{.compute_capability = 80, .multiprocessors = 108, .block_shared_memory = 166912};
-constexpr DeviceInfo kRtx4090{.compute_capability = 89, .multiprocessors = 128, .block_shared_memory = 101376};
+constexpr kernels::cuda::DeviceInfo kRtx4090{
+    .compute_capability = 89, .multiprocessors = 128, .block_shared_memory = 101376};
 
 // The operators copy rows that are whole words of 16 bytes at other addresses.
 KernelCase as_operators_give_it(KernelCase test) {
