@@ -98,6 +98,28 @@ __global__ void arrive_after_copies(float* data) {
   data[i] = values[(i + 40) % kThreads];
 }
 
+enum class Adding { fenced_and_awaited, not_fenced, not_awaited };
+
+// The copy engine adds what the lanes of each warp stored, and the lanes store again.
+template <Adding adding>
+__global__ void add_by_engine(float* data) {
+  __shared__ __align__(16) int values[kThreads];
+  const int i = static_cast<int>(threadIdx.x);
+  values[i] = 0;
+  if constexpr (adding != Adding::not_fenced) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
+  if (i % 32 == 0) {
+    asm volatile(
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], 128;\ncp.async.bulk.commit_group;" ::
+            "l"(data + i),
+        "r"(shared_address(values + i))
+        : "memory");
+    if constexpr (adding != Adding::not_awaited) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  }
+  __syncwarp();
+  values[i] = i;
+}
+
 __global__ void write_past_the_end(float* data) { data[threadIdx.x + 1] = 0.0F; }
 
 __global__ void leave_shared_memory(float* data) {
@@ -162,6 +184,9 @@ const std::vector<Habit>& habits() {
       {"CopiesNotAwaited", launch<copy_for_others<Copies::met>>, "an engine started by"},
       {"CopiesArrive", launch<arrive_after_copies<true>>, ""},
       {"NobodyWaitsForCopies", launch<arrive_after_copies<false>>, kUnordered},
+      {"AddByEngine", launch<add_by_engine<Adding::fenced_and_awaited>>, ""},
+      {"AddByEngineWithoutFence", launch<add_by_engine<Adding::not_fenced>>, "without a fence"},
+      {"AddByEngineWithoutWaiting", launch<add_by_engine<Adding::not_awaited>>, "an engine started by"},
       {"PastTheEnd", launch<write_past_the_end>, "384 bytes into a buffer of 384"},
       {"PastSharedMemory", launch<leave_shared_memory>, "4 bytes of shared memory at 384 of 384"},
       {"OddAddress", launch<read_two_at_an_odd_place>, "is no multiple of 8"},

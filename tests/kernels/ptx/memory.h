@@ -54,7 +54,7 @@ class SharedMemory {
  public:
   SharedMemory(std::size_t bytes, const Order& order);
   void read(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor);
-  // The same where nobody is told of the reading, and what somebody may still be writing reads as NaN.
+  // For what will not be used: nobody has to wait for it, and what somebody may still be writing is NaN.
   void peek(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor) const;
   void write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor);
   // For atomic operations, which need no order among themselves.
