@@ -16,6 +16,19 @@ inline constexpr kernels::cuda::DeviceInfo kA100{
 inline constexpr kernels::cuda::DeviceInfo kH200{
     .compute_capability = 90, .multiprocessors = 132, .block_shared_memory = 232448};
 
+// QUEST without options, one head of as many queries as keys.
+inline KernelCase plain_case(std::int64_t length, std::int64_t dim, StorageType type, kernels::Causal causal) {
+  return {.queries = length,
+          .keys = length,
+          .dim = dim,
+          .value_dim = dim,
+          .kv_heads = 1,
+          .batch = 1,
+          .heads = 1,
+          .type = type,
+          .causal = causal};
+}
+
 struct Family {
   const char* name;
   kernels::cuda::DeviceInfo gpu;
@@ -23,17 +36,7 @@ struct Family {
   std::int64_t dim;
   StorageType type;
 
-  [[nodiscard]] KernelCase test(kernels::Causal causal) const {
-    return {.queries = length,
-            .keys = length,
-            .dim = dim,
-            .value_dim = dim,
-            .kv_heads = 1,
-            .batch = 1,
-            .heads = 1,
-            .type = type,
-            .causal = causal};
-  }
+  [[nodiscard]] KernelCase test(kernels::Causal causal) const { return plain_case(length, dim, type, causal); }
 };
 inline void PrintTo(const Family& family, std::ostream* stream) { *stream << family.name; }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/choice.h"
 #include "tests/kernels/ptx/comparison.h"
+#include "tests/kernels/ptx/families.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
 
 namespace quest::testing {
@@ -32,20 +33,6 @@ TEST_P(HopperKernels, MatchScalarLoops) {
 
 std::string case_name(const ::testing::TestParamInfo<HopperCase>& info) { return info.param.test.name(); }
 
-// Plain QUEST: as many queries as keys, one dimension.
-KernelCase plain(std::int64_t length, std::int64_t dim, StorageType type, Causal causal) {
-  return {.queries = length,
-          .keys = length,
-          .dim = dim,
-          .value_dim = dim,
-          .kv_heads = 1,
-          .batch = 1,
-          .heads = 1,
-          .type = type,
-          .causal = causal,
-          .layout = Layout::heads_inside_rows};
-}
-
 std::vector<HopperCase> all_cases() {
   std::vector<HopperCase> cases;
   for (const StorageType type : {StorageType::bfloat16, StorageType::float16}) {
@@ -62,19 +49,27 @@ std::vector<HopperCase> all_cases() {
                                         {96, 300},
                                         {128, 70},
                                         {128, 200}}) {
-        cases.push_back({Engine::short_sequence, plain(length, dim, type, causal)});
+        cases.push_back({Engine::short_sequence, plain_case(length, dim, type, causal)});
       }
       for (const auto& [dim, length] : {std::pair{24, 200}, {64, 700}, {120, 300}, {128, 300}}) {
-        cases.push_back({Engine::long_sequence, plain(length, dim, type, causal)});
+        cases.push_back({Engine::long_sequence, plain_case(length, dim, type, causal)});
       }
     }
   }
+  // So long that a block keeps two of the four tensors at a time.
+  for (const StorageType type : {StorageType::bfloat16, StorageType::float16}) {
+    cases.push_back({Engine::short_sequence, plain_case(820, 16, type, Causal::none)});
+    cases.push_back({Engine::short_sequence, plain_case(450, 32, type, Causal::none)});
+    cases.push_back({Engine::short_sequence, plain_case(700, 80, type, Causal::top_left)});
+    cases.push_back({Engine::short_sequence, plain_case(100, 80, type, Causal::none)});
+  }
   // Several heads for each block, and keys that heads share.
-  KernelCase heads = plain(197, 64, StorageType::bfloat16, Causal::none);
+  KernelCase heads = plain_case(197, 64, StorageType::bfloat16, Causal::none);
   heads.batch = 2;
   heads.heads = heads.kv_heads = 3;
+  heads.layout = Layout::heads_inside_rows;
   cases.push_back({Engine::short_sequence, heads});
-  KernelCase shared = plain(200, 128, StorageType::bfloat16, Causal::none);
+  KernelCase shared = plain_case(200, 128, StorageType::bfloat16, Causal::none);
   shared.heads = 4;
   shared.kv_heads = 2;
   cases.push_back({Engine::long_sequence, shared});

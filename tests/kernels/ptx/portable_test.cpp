@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/attention.h"
+#include "kernels/cuda/attention.h"
 #include "tests/kernels/ptx/comparison.h"
 #include "tests/kernels/ptx/families.h"
+#include "tests/kernels/ptx/memory.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
 
 namespace quest::testing {
@@ -65,6 +68,44 @@ std::vector<KernelCase> kernels_of_their_own() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Widths, PortableKernels, ::testing::ValuesIn(kernels_of_their_own()), case_name);
+
+// Blocks of 128 keys where these leave little of the last one empty; gains of so few dimensions that nothing is
+// rounded.
+std::vector<KernelCase> kernels_of_few_problems() {
+  std::vector<KernelCase> cases;
+  for (const StorageType type : {StorageType::bfloat16, StorageType::float16}) {
+    for (const MaskKind mask : {MaskKind::none, MaskKind::additive_stored}) {
+      cases.push_back({.queries = 70,
+                       .keys = 250,
+                       .dim = 128,
+                       .value_dim = 128,
+                       .kv_heads = 1,
+                       .batch = 1,
+                       .heads = 1,
+                       .type = type,
+                       .mask = mask});
+    }
+  }
+  for (const StorageType type : {StorageType::bfloat16, StorageType::float16, StorageType::float32}) {
+    cases.push_back({.dim = 7, .value_dim = 7, .type = type, .gain = GainKind::head_and_dim});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Few, PortableKernels, ::testing::ValuesIn(kernels_of_few_problems()), case_name);
+
+TEST(Dropout, IsThatOfTheCpu) {
+  constexpr std::int64_t kHeads = 3, kQueries = 37, kKeys = 129;
+  constexpr std::uint64_t kSeed = (1ULL << 62U) + 1;
+  std::vector<float> actual(kHeads * kQueries * kKeys), expected(actual.size());
+  const ptx::Shown shown(actual.data(), actual.size() * sizeof(float));
+  ASSERT_EQ(kernels::cuda::dropout_factors(0.3F, kSeed, 1, kHeads, kQueries, kKeys, actual.data(), {.device = kA100}),
+            cudaSuccess);
+  for (std::int64_t head = 0; head < kHeads; ++head) {
+    kernels::cpu::dropout_factors(0.3F, kSeed, 0, head, kQueries, kKeys, expected.data() + head * kQueries * kKeys);
+  }
+  EXPECT_EQ(actual, expected);
+}
 
 }  // namespace
 }  // namespace quest::testing
