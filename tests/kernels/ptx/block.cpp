@@ -83,7 +83,7 @@ Block::Barrier& Block::arrival(const Warp& warp, std::uint32_t barrier, std::uin
   Barrier& met = barriers_[barrier];
   met.expected = threads;
   met.arrived += kLanes;
-  met.released.join(order_.release(warp.index()));
+  met.released.join(order_.release(warp.index(), /*all_lanes=*/true));
   return met;
 }
 

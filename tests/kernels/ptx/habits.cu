@@ -20,6 +20,14 @@ __device__ void start_copy(float* to, const float* from) {
 
 __device__ void await_copies() { asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory"); }
 
+// For the first phase of a barrier in shared memory.
+__device__ void wait_at(unsigned barrier) {
+  asm volatile(
+      "{ .reg .pred done;\nagain: mbarrier.test_wait.parity.shared::cta.b64 done, [%0], 0;\n@!done bra again; }" ::"r"(
+          barrier)
+      : "memory");
+}
+
 // Reads what the next warp wrote.
 template <bool meets>
 __global__ void exchange_between_warps(float* data) {
@@ -88,13 +96,23 @@ __global__ void arrive_after_copies(float* data) {
   __syncthreads();
   start_copy(values + i, data + i);
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at) : "memory");
-  if constexpr (waits) {
-    asm volatile(
-        "{ .reg .pred done;\nagain: mbarrier.test_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again; }" ::
-            "r"(at),
-        "r"(0)
-        : "memory");
-  }
+  if constexpr (waits) wait_at(at);
+  data[i] = values[(i + 40) % kThreads];
+}
+
+// The first lane of each warp arrives for all.
+template <bool meets>
+__global__ void arrive_for_the_warp(float* data) {
+  __shared__ float values[kThreads];
+  __shared__ unsigned long long barrier;
+  const int i = static_cast<int>(threadIdx.x);
+  const unsigned at = shared_address(&barrier);
+  if (i == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(kThreads / 32) : "memory");
+  __syncthreads();
+  values[i] = data[i];
+  if constexpr (meets) __syncwarp();
+  if (i % 32 == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
+  wait_at(at);
   data[i] = values[(i + 40) % kThreads];
 }
 
@@ -184,6 +202,8 @@ const std::vector<Habit>& habits() {
       {"CopiesNotAwaited", launch<copy_for_others<Copies::met>>, "an engine started by"},
       {"CopiesArrive", launch<arrive_after_copies<true>>, ""},
       {"NobodyWaitsForCopies", launch<arrive_after_copies<false>>, kUnordered},
+      {"OneArrivesForTheWarp", launch<arrive_for_the_warp<true>>, ""},
+      {"OneArrivesForTheWarpTooEarly", launch<arrive_for_the_warp<false>>, kUnordered},
       {"AddByEngine", launch<add_by_engine<Adding::fenced_and_awaited>>, ""},
       {"AddByEngineWithoutFence", launch<add_by_engine<Adding::not_fenced>>, "without a fence"},
       {"AddByEngineWithoutWaiting", launch<add_by_engine<Adding::not_awaited>>, "an engine started by"},

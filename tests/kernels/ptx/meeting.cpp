@@ -84,7 +84,7 @@ void set_up_barrier(Warp& warp, const Instruction& instruction) {
 }
 
 void arrive(Warp& warp, const Instruction& instruction) {
-  const Knowledge released = warp.block().order().release(warp.index());
+  const Knowledge released = warp.block().order().release(warp.index(), warp.lanes() == kAllLanes);
   warp.for_each_lane(
       [&](std::size_t lane) { warp.block().arrive(warp.get<std::uint32_t>(instruction.operands[1], lane), released); });
 }
@@ -107,7 +107,7 @@ void test_barrier(Warp& warp, const Instruction& instruction) {
 
 // Arrives and says for how many bytes of bulk copies the phase waits as well.
 void arrive_and_expect(Warp& warp, const Instruction& instruction) {
-  const Knowledge released = warp.block().order().release(warp.index());
+  const Knowledge released = warp.block().order().release(warp.index(), warp.lanes() == kAllLanes);
   warp.for_each_lane([&](std::size_t lane) {
     const auto barrier = warp.get<std::uint32_t>(instruction.operands[1], lane);
     warp.block().expect_bytes(barrier, warp.get<std::uint32_t>(instruction.operands[2], lane));

@@ -94,24 +94,23 @@ class Order {
   }
 
   // All lanes of the warp have met.
-  void meet(std::size_t warp) {
-    for (std::size_t engine = 0; engine < kEngines; ++engine) {
-      std::uint32_t& known = known_[warp].over[warps_ * (1 + engine) + warp];
-      known = std::max(known, awaited_[warps_ * engine + warp]);
-    }
-    ++now_[warp];
-  }
+  void meet(std::size_t warp) { release(warp, /*all_lanes=*/true); }
   void fence(std::size_t warp) {
     known_[warp].fenced = known_[warp].over;
     known_[warp].fenced[warp] = now_[warp]++;
   }
 
-  // What those learn who wait for the warp at this point.
-  Knowledge release(std::size_t warp) {
+  // What those learn who wait for the warp at this point, at which all its lanes arrive or only some: these do not
+  // speak for what others have done since all met.
+  Knowledge release(std::size_t warp, bool all_lanes) {
     const std::uint32_t now = now_[warp];
-    meet(warp);
+    for (std::size_t engine = 0; engine < kEngines; ++engine) {
+      std::uint32_t& known = known_[warp].over[warps_ * (1 + engine) + warp];
+      known = std::max(known, awaited_[warps_ * engine + warp]);
+    }
     Knowledge released = known_[warp];
-    released.over[warp] = now;
+    released.over[warp] = all_lanes ? now : now - 1;
+    if (all_lanes) ++now_[warp];
     return released;
   }
   void acquire(std::size_t warp, const Knowledge& released) { known_[warp].join(released); }
