@@ -55,6 +55,7 @@ __global__ void exchange_between_lanes(float* data) {
   __shared__ volatile float values[kThreads];
   const int i = static_cast<int>(threadIdx.x);
   values[i] = data[i];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // orders nothing between lanes
   if constexpr (meets) __syncwarp();
   data[i] = values[i ^ 1];
 }

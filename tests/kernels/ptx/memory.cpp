@@ -10,21 +10,18 @@ namespace {
 // What nobody wrote reads as NaN in every type.
 constexpr std::byte kUnwritten{0xFF};
 
-void check_alignment(std::uint64_t address, std::size_t alignment) {
-  if (address % alignment != 0) {
+void check_alignment(std::uint64_t address, std::size_t bytes) {
+  if (address % bytes != 0) {
     std::ostringstream message;
-    message << "the address " << std::hex << address << " is no multiple of " << std::dec << alignment;
+    message << "the address " << std::hex << address << " is no multiple of " << std::dec << bytes;
     throw Fault(message.str());
   }
 }
 
-std::string place_of(const char* what, std::uint64_t address, const Access& earlier, const Order& order) {
-  std::ostringstream message;
-  message << what << " shared memory at " << address << " where ";
-  if (earlier.agent >= order.warps()) message << "an engine started by ";
-  if (earlier.lane < kAllTogether) message << "lane " << int{earlier.lane} << " of ";
-  message << "warp " << earlier.agent % order.warps();
-  return message.str();
+[[noreturn]] void throw_unordered(const char* what, std::uint64_t address, const std::string& other,
+                                  const char* doing) {
+  throw Fault(std::string(what) + " shared memory at " + std::to_string(address) + " where " + other +
+              " may still be " + doing + ": nothing orders the two");
 }
 
 }  // namespace
@@ -35,8 +32,8 @@ void GlobalMemory::show(const void* data, std::size_t bytes) {
 
 void GlobalMemory::hide(const void* data) { regions_.erase(reinterpret_cast<std::uint64_t>(data)); }
 
-void* GlobalMemory::at(std::uint64_t address, std::size_t bytes, std::size_t alignment) {
-  check_alignment(address, alignment);
+void* GlobalMemory::at(std::uint64_t address, std::size_t bytes) {
+  check_alignment(address, bytes);
   auto region = regions_.upper_bound(address);
   if (region == regions_.begin() || address + bytes > std::prev(region)->first + std::prev(region)->second) {
     std::ostringstream message;
@@ -58,7 +55,8 @@ GlobalMemory& global_memory() {
 SharedMemory::SharedMemory(std::size_t bytes, const Order& order)
     : order_(order), bytes_(bytes, kUnwritten), written_(bytes) {}
 
-void SharedMemory::check_range(std::uint64_t address, std::size_t bytes) const {
+void SharedMemory::check(std::uint64_t address, std::size_t bytes) const {
+  check_alignment(address, bytes);
   if (address + bytes > bytes_.size()) {
     throw Fault(std::to_string(bytes) + " bytes of shared memory at " + std::to_string(address) + " of " +
                 std::to_string(bytes_.size()));
@@ -66,23 +64,22 @@ void SharedMemory::check_range(std::uint64_t address, std::size_t bytes) const {
 }
 
 void* SharedMemory::at(std::uint64_t address, std::size_t bytes) {
-  check_alignment(address, bytes);
-  check_range(address, bytes);
+  check(address, bytes);
   return &bytes_[address];
 }
 
 void SharedMemory::read(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor) {
-  check_alignment(address, bytes);
-  check_range(address, bytes);
+  check(address, bytes);
   auto& own_reads = read_[actor.access.agent];
   own_reads.resize(bytes_.size());
   for (std::uint64_t i = address; i < address + bytes; ++i) {
     const Access& written = written_[i];
     if (!order_.is_over(written, actor.warp, actor.lane)) {
-      throw Fault(place_of("reads", i, written, order_) + " may still be writing: nothing orders the two");
+      throw_unordered("reads", i, order_.name(written), "writing");
     }
     if (is_engine(actor) && !order_.is_fenced(written, actor.warp)) {
-      throw Fault("an engine " + place_of("reads", i, written, order_) + " wrote, without a fence between the two");
+      throw Fault("an engine reads shared memory at " + std::to_string(i) + " where " + order_.name(written) +
+                  " wrote, without a fence between the two");
     }
     Access& last = own_reads[i];
     if (last.time != actor.access.time || last.lane == kAllTogether) {
@@ -95,8 +92,7 @@ void SharedMemory::read(std::uint64_t address, std::size_t bytes, void* to, cons
 }
 
 void SharedMemory::peek(std::uint64_t address, std::size_t bytes, void* to, const Actor& actor) const {
-  check_alignment(address, bytes);
-  check_range(address, bytes);
+  check(address, bytes);
   std::memcpy(to, &bytes_[address], bytes);
   for (std::uint64_t i = address; i < address + bytes; ++i) {
     const bool sure = order_.is_over(written_[i], actor.warp, actor.lane) && order_.is_fenced(written_[i], actor.warp);
@@ -105,18 +101,17 @@ void SharedMemory::peek(std::uint64_t address, std::size_t bytes, void* to, cons
 }
 
 void SharedMemory::write(std::uint64_t address, std::size_t bytes, const void* from, const Actor& actor) {
-  check_alignment(address, bytes);
-  check_range(address, bytes);
+  check(address, bytes);
   const auto* values = static_cast<const std::byte*>(from);
   for (std::uint64_t i = address; i < address + bytes; ++i) {
     // Flags are set by whoever finds a reason; who comes first does not matter where all write the same.
     const bool changes = bytes_[i] != values[i - address];
     if (changes && !order_.is_over(written_[i], actor.warp, actor.lane)) {
-      throw Fault(place_of("writes", i, written_[i], order_) + " may still be writing: nothing orders the two");
+      throw_unordered("writes", i, order_.name(written_[i]), "writing");
     }
     for (const auto& [agent, reads] : read_) {
       if (!order_.is_over(reads[i], actor.warp, actor.lane)) {
-        throw Fault(place_of("writes", i, reads[i], order_) + " may still be reading: nothing orders the two");
+        throw_unordered("writes", i, order_.name(reads[i]), "reading");
       }
     }
     written_[i] = actor.access;

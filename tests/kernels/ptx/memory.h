@@ -1,7 +1,7 @@
 #pragma once
 
-// The memory that kernels see. Every access is checked: global memory for what a test made visible, shared memory also
-// for accesses that another lane, warp or engine may still be making.
+// The memory that kernels see. An access has to lie at a multiple of its size, in global memory within what a test made
+// visible, and in shared memory where no other lane, warp or engine may still be at work.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +22,7 @@ class GlobalMemory {
  public:
   void show(const void* data, std::size_t bytes);
   void hide(const void* data);
-  // The address has to be a multiple of the alignment.
-  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
-  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes) { return at(address, bytes, bytes); }
+  [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes);
 
  private:
   std::map<std::uint64_t, std::size_t> regions_;
@@ -61,7 +59,7 @@ class SharedMemory {
   [[nodiscard]] void* at(std::uint64_t address, std::size_t bytes);
 
  private:
-  void check_range(std::uint64_t address, std::size_t bytes) const;
+  void check(std::uint64_t address, std::size_t bytes) const;
   [[nodiscard]] bool is_engine(const Actor& actor) const { return actor.access.agent >= order_.warps(); }
 
   const Order& order_;

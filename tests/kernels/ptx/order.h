@@ -4,10 +4,10 @@
 // the engines that each of them sets to work, and of the copies that each barrier waits for.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
 namespace quest::testing::ptx {
@@ -65,6 +65,7 @@ class Order {
       : warps_(warps),
         known_(warps),
         now_((1 + kEngines) * warps, 1),
+        met_(warps, 1),
         awaited_(kEngines * warps),
         started_(kEngines * warps) {}
 
@@ -79,11 +80,18 @@ class Order {
     return {time, static_cast<std::uint16_t>(agent_of_barrier(barrier)), lane};
   }
 
+  [[nodiscard]] std::string name(const Access& access) const {
+    if (access.agent >= now_.size()) return "the copy engine";
+    const std::string engine = access.agent >= warps_ ? "an engine started by " : "";
+    const std::string lane = access.lane < kAllTogether ? "lane " + std::to_string(access.lane) + " of " : "";
+    return engine + lane + "warp " + std::to_string(access.agent % warps_);
+  }
+
   // Whether a lane may rely on an earlier access being over.
   [[nodiscard]] bool is_over(const Access& earlier, std::size_t warp, std::uint8_t lane) const {
     if (earlier.time == 0) return true;
     const bool same_lane = earlier.lane == lane || earlier.lane == kAllTogether;
-    if (earlier.agent == warp) return same_lane || earlier.time < now_[warp];
+    if (earlier.agent == warp) return same_lane || earlier.time < met_[warp];
     if (earlier.time <= known_[warp].over[earlier.agent]) return true;
     const bool own_engine = earlier.agent % warps_ == warp && earlier.agent < now_.size();
     return own_engine && same_lane && earlier.time <= awaited_[earlier.agent - warps_];
@@ -103,14 +111,13 @@ class Order {
   // What those learn who wait for the warp at this point, at which all its lanes arrive or only some: these do not
   // speak for what others have done since all met.
   Knowledge release(std::size_t warp, bool all_lanes) {
-    const std::uint32_t now = now_[warp];
     for (std::size_t engine = 0; engine < kEngines; ++engine) {
       std::uint32_t& known = known_[warp].over[warps_ * (1 + engine) + warp];
       known = std::max(known, awaited_[warps_ * engine + warp]);
     }
+    if (all_lanes) met_[warp] = ++now_[warp];
     Knowledge released = known_[warp];
-    released.over[warp] = all_lanes ? now : now - 1;
-    if (all_lanes) ++now_[warp];
+    released.over[warp] = met_[warp] - 1;
     return released;
   }
   void acquire(std::size_t warp, const Knowledge& released) { known_[warp].join(released); }
@@ -159,6 +166,7 @@ class Order {
   std::size_t warps_;
   std::vector<Knowledge> known_;
   std::vector<std::uint32_t> now_;      // of warps and their engines
+  std::vector<std::uint32_t> met_;      // since when all lanes of a warp have met
   std::vector<std::uint32_t> awaited_;  // of engines
   std::vector<std::deque<std::uint32_t>> started_;
 };
