@@ -288,6 +288,7 @@ Execute arithmetic(const Name& name, const Instruction& instruction) {
   if (name[0] == "mul") return product(name);
   if (name[0] == "fma") return has_part(name, "rm") ? fused_down() : fused(name.back());
   if (name[0] == "setp") return comparison(name);
+  if (name[0] == "copysign") return lanewise<float, float, float>([](float a, float b) { return std::copysign(b, a); });
   if (name[0] == "prmt") {
     using Word = std::uint32_t;
     return lanewise<Word, Word, Word, Word>(
