@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the CUDA kernels and operators where nvcc is installed, loads them, interprets the portable ones, and runs the tests
-# of all where there is a GPU.
+# Builds the CUDA kernels and operators where nvcc is installed, loads them, interprets the kernels on the CPU, and runs the
+# tests for a GPU where there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

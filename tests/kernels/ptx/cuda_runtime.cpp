@@ -1,6 +1,8 @@
 // As much of the CUDA run-time library as the kernels' host code calls: a launch interprets the PTX that lies beside
 // the machine code in the same object file, at once, on the CPU.
 
+#include "tests/kernels/ptx/cuda_runtime.h"
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <zstd.h>
@@ -82,6 +84,7 @@ struct Binary {
 struct Entry {
   Binary* binary = nullptr;
   std::string name;
+  std::size_t allowed_shared = 48 << 10;  // that a launch may ask for
 };
 
 struct Configuration {
@@ -99,6 +102,10 @@ std::map<const void*, Entry>& entries() {
   static std::map<const void*, Entry> all;
   return all;
 }
+std::size_t& largest_shared_memory() {
+  static std::size_t bytes = 232448;
+  return bytes;
+}
 std::vector<Configuration>& configurations() {
   static std::vector<Configuration> all;
   return all;
@@ -109,6 +116,10 @@ void launch(const void* function, const dim3& grid, const dim3& block, void** ar
   if (!entry.binary->module) entry.binary->module.emplace(ptx_of(*entry.binary->wrapper));
   const Kernel& kernel = entry.binary->module->kernel(entry.name);
   if (block.y != 1 || block.z != 1) throw Fault("blocks of several dimensions");
+  if (shared > entry.allowed_shared || kernel.static_shared + shared > largest_shared_memory()) {
+    throw Fault(entry.name + " was started with " + std::to_string(shared) +
+                " bytes of shared memory, more than it may have");
+  }
   Launch launch{.kernel = kernel,
                 .grid = {grid.x, grid.y, grid.z},
                 .threads = block.x,
@@ -141,6 +152,9 @@ CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_
 }
 
 }  // namespace
+
+void set_largest_shared_memory(std::size_t bytes) { largest_shared_memory() = bytes; }
+
 }  // namespace quest::testing::ptx
 
 namespace ptx = quest::testing::ptx;
@@ -190,7 +204,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const v
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  const auto bytes = static_cast<std::size_t>(value);
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || bytes > ptx::largest_shared_memory()) {
+    return cudaErrorInvalidValue;
+  }
+  ptx::entries().at(function).allowed_shared = bytes;
+  return cudaSuccess;
+}
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 

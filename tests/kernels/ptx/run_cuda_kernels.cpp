@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "kernels/cuda/attention.h"
+#include "tests/kernels/ptx/cuda_runtime.h"
 #include "tests/kernels/ptx/memory.h"
 
 namespace quest::testing {
@@ -23,6 +24,7 @@ class Run {
  public:
   Run(const TestProblem& test, const cuda::DeviceInfo& gpu)
       : test_(test), problem_(test.problem), launch_{.device = gpu}, batch_(test.stored_batch()) {
+    ptx::set_largest_shared_memory(static_cast<std::size_t>(gpu.block_shared_memory));
     for (const Buffer* buffer : {&test.q, &test.k, &test.v, &test.grad_out, &test.additive_mask}) show(*buffer);
     show(test.gain);
     for (const auto* lengths : {&test.key_lengths, &test.cu_seqlens_q, &test.cu_seqlens_k}) show(*lengths);
