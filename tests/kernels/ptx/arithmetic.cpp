@@ -294,8 +294,10 @@ Execute arithmetic(const Name& name, const Instruction& instruction) {
     return lanewise<Word, Word, Word, Word>(
         [](Word a, Word b, Word selector) { return permuted_bytes(a, b, selector); });
   }
-  if (name[0] == "clz" || (name[0] == "bfind" && has_part(name, "shiftamt"))) {
+  if (name[0] == "clz")
     return lanewise<std::uint32_t, std::uint32_t>([](std::uint32_t a) { return std::countl_zero(a); });
+  if (name[0] == "bfind" && has_part(name, "shiftamt")) {
+    return lanewise<std::uint32_t, std::uint32_t>([](std::uint32_t a) { return a == 0 ? -1 : std::countl_zero(a); });
   }
   if (name[0] == "brev")
     return lanewise<std::uint32_t, std::uint32_t>([](std::uint32_t a) { return reversed_bits(a); });

@@ -60,7 +60,7 @@ std::string Block::where(const Warp& warp) const {
 void Block::run(const std::array<std::uint32_t, 3>& index) {
   index_ = index;
   order_ = Order(warps_.size());
-  shared_.emplace((kernel().static_shared + 127) / 128 * 128 + launch_.dynamic_shared, order_);
+  shared_.emplace(kernel().dynamic_shared() + launch_.dynamic_shared, order_);
   barriers_.clear();
   groups_.clear();
   shared_barriers_.clear();

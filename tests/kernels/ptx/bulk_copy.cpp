@@ -7,6 +7,7 @@
 
 #include "tests/kernels/ptx/block.h"
 #include "tests/kernels/ptx/decode.h"
+#include "tests/kernels/ptx/engine_groups.h"
 
 namespace quest::testing::ptx {
 namespace {
@@ -15,8 +16,6 @@ constexpr std::size_t kPiece = 16;       // bytes
 constexpr std::size_t kPiecesOfRow = 8;  // in a box
 constexpr std::size_t kElementBytes = 2;
 using Piece = std::array<std::byte, kPiece>;
-
-std::uint64_t swizzled(std::uint64_t address) { return address ^ ((address >> 7U & 7U) << 4U); }
 
 std::uint8_t narrow(std::size_t lane) { return static_cast<std::uint8_t>(lane); }
 
@@ -129,18 +128,12 @@ void add_integers(Warp& warp, const Instruction& instruction) {
   });
 }
 
-void commit_stores(Warp& warp, const Instruction&) { warp.block().order().commit(Engine::stores, warp.index()); }
-
-void await_stores(Warp& warp, const Instruction& instruction) {
-  warp.block().order().await(Engine::stores, warp.index(), warp.get<std::uint32_t>(instruction.operands[0], 0));
-}
-
 }  // namespace
 
 Execute bulk_copy(const Name& name) {
   if (name[0] != "cp" || !has_part(name, "bulk")) return nullptr;
-  if (has_part(name, "commit_group")) return commit_stores;
-  if (has_part(name, "wait_group")) return await_stores;
+  if (has_part(name, "commit_group")) return commit_group<Engine::stores>;
+  if (has_part(name, "wait_group")) return await_groups<Engine::stores>;
   if (has_part(name, "reduce")) return has_part(name, "add") && name.back() == "s32" ? add_integers : nullptr;
   const bool loads = has_part(name, "shared::cluster");
   if (has_part(name, "tensor")) return !has_part(name, "4d") ? nullptr : loads ? load_box : store_box;

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/ptx/block.h"
 #include "tests/kernels/ptx/decode.h"
+#include "tests/kernels/ptx/engine_groups.h"
 #include "tests/kernels/storage.h"
 
 namespace quest::testing::ptx {
@@ -59,8 +60,7 @@ class Operand {
   // Of a piece of a row. Eight rows are 1024 bytes with the swizzle, and 128 for each piece without.
   [[nodiscard]] std::uint64_t address_of(std::size_t row, std::size_t piece) const {
     if (swizzled_) {
-      const std::uint64_t linear = start_ + row / 8 * stride_ + row % 8 * 128 + piece / 8 * leading_ + piece % 8 * 16;
-      return linear ^ ((linear >> 7U & 7U) << 4U);
+      return swizzled(start_ + row / 8 * stride_ + row % 8 * 128 + piece / 8 * leading_ + piece % 8 * 16);
     }
     const std::uint64_t groups =
         transposed_ ? row / 8 * leading_ + piece * stride_ : row / 8 * stride_ + piece * leading_;
@@ -130,10 +130,8 @@ void multiply_float16(Warp& warp, const Instruction& instruction) { multiply(war
 
 void open_products(Warp&, const Instruction&) {}
 
-void commit_products(Warp& warp, const Instruction&) { warp.block().order().commit(Engine::products, warp.index()); }
-
 void await_products(Warp& warp, const Instruction& instruction) {
-  warp.block().order().await(Engine::products, warp.index(), warp.get<std::uint32_t>(instruction.operands[0], 0));
+  await_groups<Engine::products>(warp, instruction);
   warp.block().await_products_of_group(warp);
 }
 
@@ -143,7 +141,7 @@ Execute group_product(const Name& name, Instruction& instruction) {
   if (name[0] != "wgmma") return nullptr;
   instruction.meets = true;
   if (name[1] == "fence") return open_products;
-  if (name[1] == "commit_group") return commit_products;
+  if (name[1] == "commit_group") return commit_group<Engine::products>;
   if (name[1] == "wait_group") return await_products;
   if (name[1] != "mma_async") return nullptr;
   return name.back() == "bf16" ? multiply_bfloat16 : name.back() == "f16" ? multiply_float16 : nullptr;

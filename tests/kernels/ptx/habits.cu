@@ -20,6 +20,13 @@ __device__ void start_copy(float* to, const float* from) {
 
 __device__ void await_copies() { asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory"); }
 
+__device__ unsigned set_up(unsigned long long* barrier, int arrivals) {
+  const unsigned at = shared_address(barrier);
+  if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
+  __syncthreads();
+  return at;
+}
+
 // For the first phase of a barrier in shared memory.
 __device__ void wait_at(unsigned barrier) {
   asm volatile(
@@ -92,9 +99,7 @@ __global__ void arrive_after_copies(float* data) {
   __shared__ float values[kThreads];
   __shared__ unsigned long long barrier;
   const int i = static_cast<int>(threadIdx.x);
-  const unsigned at = shared_address(&barrier);
-  if (i == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(kThreads) : "memory");
-  __syncthreads();
+  const unsigned at = set_up(&barrier, kThreads);
   start_copy(values + i, data + i);
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at) : "memory");
   if constexpr (waits) wait_at(at);
@@ -107,9 +112,7 @@ __global__ void arrive_for_the_warp(float* data) {
   __shared__ float values[kThreads];
   __shared__ unsigned long long barrier;
   const int i = static_cast<int>(threadIdx.x);
-  const unsigned at = shared_address(&barrier);
-  if (i == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(kThreads / 32) : "memory");
-  __syncthreads();
+  const unsigned at = set_up(&barrier, kThreads / 32);
   values[i] = data[i];
   if constexpr (meets) __syncwarp();
   if (i % 32 == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");

@@ -246,7 +246,7 @@ class Reader {
       return found->second;
     }
     // Dynamic shared memory is the only variable that is declared outside kernels; it lies behind those within.
-    if (text.starts_with("_Z")) return constant((kernel_.static_shared + 127) / 128 * 128);
+    if (text.starts_with("_Z")) return constant(kernel_.dynamic_shared());
     return register_named(text);
   }
 

@@ -49,6 +49,9 @@ struct Kernel {
   int registers = 0;
   std::map<std::uint64_t, int> constants;
   std::map<Special, int> specials;
+
+  // Where the shared memory begins that a launch asks for.
+  [[nodiscard]] std::size_t dynamic_shared() const { return (static_shared + 127) / 128 * 128; }
 };
 
 // One file of PTX. A kernel is decoded when it is first asked for.

@@ -41,6 +41,9 @@ class Shown {
   const void* data_;
 };
 
+// Where the copy engine and wgmma find 16 bytes of a tile in rows of 128 bytes: the "128-byte swizzle".
+inline std::uint64_t swizzled(std::uint64_t address) { return address ^ ((address >> 7U & 7U) << 4U); }
+
 // Who touches shared memory: a lane itself, or an engine that it set to work.
 struct Actor {
   std::size_t warp = 0;

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/ptx/block.h"
 #include "tests/kernels/ptx/decode.h"
+#include "tests/kernels/ptx/engine_groups.h"
 #include "tests/kernels/ptx/lanewise.h"
 
 namespace quest::testing::ptx {
@@ -132,12 +133,6 @@ void largest_in_shared(Warp& warp, const Instruction& instruction) {
   });
 }
 
-void commit_copies(Warp& warp, const Instruction&) { warp.block().order().commit(Engine::copies, warp.index()); }
-
-void await_copies(Warp& warp, const Instruction& instruction) {
-  warp.block().order().await(Engine::copies, warp.index(), warp.get<std::uint32_t>(instruction.operands[0], 0));
-}
-
 template <typename T>
 Execute access_of(const Name& name) {
   const bool loads = name[0] == "ld";
@@ -166,8 +161,8 @@ Execute memory_access(const Name& name, Instruction& instruction) {
     return largest_in_shared;
   }
   if (name[0] == "cp" && name[1] == "async") {
-    if (name[2] == "commit_group") return commit_copies;
-    if (name[2] == "wait_group") return await_copies;
+    if (name[2] == "commit_group") return commit_group<Engine::copies>;
+    if (name[2] == "wait_group") return await_groups<Engine::copies>;
     if (name[2] == "cg" || name[2] == "ca") return copy_asynchronously;
   }
   return nullptr;
