@@ -10,19 +10,20 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "cli/attention_contest.h"
-#include "cli/bench_report.h"
+#include "app/machine.h"
+#include "bench/attention_contest.h"
+#include "bench/bench_report.h"
 #include "cli/commands.h"
-#include "cli/compiled_loop.h"
-#include "cli/device_clock.h"
-#include "cli/dtype_option.h"
-#include "cli/formulation_option.h"
-#include "cli/json_file.h"
-#include "cli/progress.h"
-#include "cli/python_clock.h"
-#include "cli/terminal.h"
-#include "cli/usage_error.h"
-#include "cli/versions.h"
+#include "bench/compiled_loop.h"
+#include "bench/device_clock.h"
+#include "app/dtype_option.h"
+#include "app/formulation_option.h"
+#include "app/json_file.h"
+#include "terminal/progress.h"
+#include "bench/python_clock.h"
+#include "terminal/terminal.h"
+#include "app/usage_error.h"
+#include "app/versions.h"
 
 namespace quest::cli {
 namespace {
@@ -35,36 +36,36 @@ struct BenchOptions {
   std::string dtype;  // empty: what the device is trained with
   std::string formulation = "quest";
   int threads = 2;
-  MeasurePlan plan;
-  std::string python = default_python();
+  bench::MeasurePlan plan;
+  std::string python = app::default_python();
   std::string json_path;
   bool markdown = false;
 };
 
-std::vector<AttentionShape> requested_shapes(const BenchOptions& options) {
-  auto shapes = options.device == "cuda" ? gpu_shapes() : model_shapes();
-  if (options.odd) std::ranges::copy(odd_shapes(), std::back_inserter(shapes));
+std::vector<bench::AttentionShape> requested_shapes(const BenchOptions& options) {
+  auto shapes = options.device == "cuda" ? bench::gpu_shapes() : bench::model_shapes();
+  if (options.odd) std::ranges::copy(bench::odd_shapes(), std::back_inserter(shapes));
   for (const auto& text : options.added_shapes) {
-    auto shape = parse_named_shape(text);
-    if (std::ranges::find(shapes, shape.name, &AttentionShape::name) != shapes.end()) {
-      throw UsageError("--shape: there is already a shape called \"" + shape.name + "\"; choose another name");
+    auto shape = bench::parse_named_shape(text);
+    if (std::ranges::find(shapes, shape.name, &bench::AttentionShape::name) != shapes.end()) {
+      throw app::UsageError("--shape: there is already a shape called \"" + shape.name + "\"; choose another name");
     }
     shapes.push_back(std::move(shape));
   }
-  return select_shapes(shapes, options.only);
+  return bench::select_shapes(shapes, options.only);
 }
 
-std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, const ContestOptions& contest_options,
-                                  const MeasurePlan& plan) {
-  static constexpr std::array<Pass, 2> kPasses = {Pass::forward, Pass::forward_backward};
+std::vector<bench::BenchRow> measure_all(const std::vector<bench::AttentionShape>& shapes, const bench::ContestOptions& contest_options,
+                                  const bench::MeasurePlan& plan) {
+  static constexpr std::array<bench::Pass, 2> kPasses = {bench::Pass::forward, bench::Pass::forward_backward};
   const double steps = static_cast<double>(shapes.size() * kPasses.size());
-  Progress progress(std::cerr, standard_error_is_terminal());
-  std::vector<BenchRow> rows;
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
+  std::vector<bench::BenchRow> rows;
   for (const auto& shape : shapes) {
-    const AttentionContest contest(shape, contest_options);
+    const bench::AttentionContest contest(shape, contest_options);
     contest.check_agreement();
-    for (const Pass pass : kPasses) {
-      const std::string label = shape.name + " " + std::string(pass_name(pass));
+    for (const bench::Pass pass : kPasses) {
+      const std::string label = shape.name + " " + std::string(bench::pass_name(pass));
       const auto on_progress = [&](double part) {
         progress.update((static_cast<double>(rows.size()) + part) / steps, label);
       };
@@ -74,7 +75,7 @@ std::vector<BenchRow> measure_all(const std::vector<AttentionShape>& shapes, con
   return rows;
 }
 
-std::string compiled_settings(const std::vector<AttentionShape>& shapes, const std::string& dtype) {
+std::string compiled_settings(const std::vector<bench::AttentionShape>& shapes, const std::string& dtype) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& shape : shapes) {
     list.push_back({{"q", {shape.batch, shape.heads, shape.queries, shape.dim}},
@@ -86,11 +87,11 @@ std::string compiled_settings(const std::vector<AttentionShape>& shapes, const s
 }
 
 // torch.compile needs Python: a process of its own measures it when ours is done.
-void add_compiled_times(std::vector<BenchRow>& rows, const std::vector<AttentionShape>& shapes,
+void add_compiled_times(std::vector<bench::BenchRow>& rows, const std::vector<bench::AttentionShape>& shapes,
                         const std::string& dtype, const std::string& python) {
-  Progress progress(std::cerr, standard_error_is_terminal());
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
   try {
-    PythonClock clock(python, kCompiledLoop, compiled_settings(shapes, dtype));
+    bench::PythonClock clock(python, bench::kCompiledLoop, compiled_settings(shapes, dtype));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       rows[i].compiled_quest_ms = 1e3 * clock.seconds(static_cast<int>(i));
       progress.update(static_cast<double>(i + 1) / static_cast<double>(rows.size()), "torch.compile");
@@ -105,27 +106,27 @@ void run_attention_bench(const BenchOptions& options) {
   const bool on_gpu = options.device == "cuda";
   const auto shapes = requested_shapes(options);
   const std::string dtype = !options.dtype.empty() ? options.dtype : on_gpu ? "bfloat16" : "float32";
-  const ContestOptions contest_options{.formulation = parse_formulation(options.formulation),
-                                       .dtype = parse_dtype(dtype),
+  const bench::ContestOptions contest_options{.formulation = app::parse_formulation(options.formulation),
+                                       .dtype = app::parse_dtype(dtype),
                                        .device = on_gpu ? at::kCUDA : at::kCPU};
-  if (on_gpu) require_gpu();
-  require_writable(options.json_path);
+  if (on_gpu) bench::require_gpu();
+  app::require_writable(options.json_path);
   at::set_num_threads(options.threads);
 
   auto rows = measure_all(shapes, contest_options, options.plan);
   if (on_gpu) add_compiled_times(rows, shapes, dtype, options.python);
-  const auto style = options.markdown ? TableStyle::markdown : TableStyle::text;
-  std::cout << (on_gpu ? gpu_setting_line() : setting_line()) << ", " << dtype << ", formulation "
+  const auto style = options.markdown ? terminal::TableStyle::markdown : terminal::TableStyle::text;
+  std::cout << (on_gpu ? "quest " + app::quest_version() + ", torch " + app::torch_version() + ", " + bench::gpu_text() : app::setting_line()) << ", " << dtype << ", formulation "
             << options.formulation << "; milliseconds and " << (on_gpu ? "TFLOP/s" : "GFLOP/s")
             << " are medians of at least " << options.plan.least_repetitions << " interleaved samples\n\n";
   if (on_gpu) {
     const auto element_bytes = static_cast<double>(c10::elementSize(contest_options.dtype));
-    std::cout << gpu_bench_table(rows, element_bytes, ceilings_of(gpu_text()), style);
+    std::cout << bench::gpu_bench_table(rows, element_bytes, bench::ceilings_of(bench::gpu_text()), style);
   } else {
-    std::cout << bench_table(rows, style);
+    std::cout << bench::bench_table(rows, style);
   }
-  if (const auto warning = noise_warning(rows); !warning.empty()) std::cerr << "\n" << warning << "\n";
-  write_json_file(options.json_path, bench_json(rows));
+  if (const auto warning = bench::noise_warning(rows); !warning.empty()) std::cerr << "\n" << warning << "\n";
+  app::write_json_file(options.json_path, bench::bench_json(rows));
 }
 
 }  // namespace
@@ -148,10 +149,10 @@ void add_bench_command(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--dtype", options->dtype,
-                      std::string(kDtypeNames) + "; if not given float32, on a GPU bfloat16");
+                      std::string(app::kDtypeNames) + "; if not given float32, on a GPU bfloat16");
   command
       ->add_option("--formulation", options->formulation,
-                   "What ours computes: " + formulation_names() + "; the rivals stay")
+                   "What ours computes: " + app::formulation_names() + "; the rivals stay")
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads for everyone")
       ->capture_default_str()

@@ -7,14 +7,14 @@
 #include <iostream>
 #include <vector>
 
-#include "cli/attention_contest.h"
-#include "cli/bench_report.h"
+#include "bench/attention_contest.h"
+#include "bench/bench_report.h"
 #include "cli/commands.h"
 #include "cli/key_growth.h"
-#include "cli/progress.h"
-#include "cli/table.h"
-#include "cli/terminal.h"
-#include "cli/versions.h"
+#include "terminal/progress.h"
+#include "terminal/table.h"
+#include "terminal/terminal.h"
+#include "app/versions.h"
 
 namespace quest::cli {
 namespace {
@@ -25,114 +25,114 @@ constexpr int kTimeBarCells = 32;
 constexpr double kSecondsPerShape = 1.0;
 constexpr double kStolen = 0.5;  // a key that nobody looks for and that takes more than half has stolen the attention
 
-std::string percent(double fraction) { return fixed(100.0 * fraction, 1) + " %"; }
+std::string percent(double fraction) { return terminal::fixed(100.0 * fraction, 1) + " %"; }
 
-void print_introduction(const TerminalStyle& style) {
-  std::cout << paint("One key grows", Color::bold, style) << "\n\n"
-            << kGrowthQueries << " queries look for one key each (cosine " << fixed(kGrowthMatchCosine, 2) << ") among "
+void print_introduction(const terminal::TerminalStyle& style) {
+  std::cout << terminal::paint("One key grows", terminal::Color::bold, style) << "\n\n"
+            << kGrowthQueries << " queries look for one key each (cosine " << terminal::fixed(kGrowthMatchCosine, 2) << ") among "
             << kGrowthKeys << " keys of dimension " << kGrowthDim << " and norm "
-            << fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << ".\n"
-            << "The last key is nobody's match (cosine " << fixed(kGrowthStrangerCosine, 2)
+            << terminal::fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << ".\n"
+            << "The last key is nobody's match (cosine " << terminal::fixed(kGrowthStrangerCosine, 2)
             << " with every query). Its norm grows, its direction stays.\n\n";
 }
 
-std::string reading_cells(const AttentionReading& reading, const TerminalStyle& style) {
-  const Color color = reading.mass > kStolen ? Color::red : Color::green;
-  return paint(bar(reading.mass, kMassBarCells, style), color, style) + pad(percent(reading.mass), 8, Align::right) +
-         pad(fixed(reading.entropy, 2), 9, Align::right) + pad(fixed(reading.max_logit, 1), 11, Align::right);
+std::string reading_cells(const AttentionReading& reading, const terminal::TerminalStyle& style) {
+  const terminal::Color color = reading.mass > kStolen ? terminal::Color::red : terminal::Color::green;
+  return terminal::paint(terminal::bar(reading.mass, kMassBarCells, style), color, style) + terminal::pad(percent(reading.mass), 8, terminal::Align::right) +
+         terminal::pad(terminal::fixed(reading.entropy, 2), 9, terminal::Align::right) + terminal::pad(terminal::fixed(reading.max_logit, 1), 11, terminal::Align::right);
 }
 
-void print_table(std::span<const KeyGrowth> growth, const TerminalStyle& style) {
+void print_table(std::span<const KeyGrowth> growth, const terminal::TerminalStyle& style) {
   constexpr std::size_t kPanel = kMassBarCells + 8 + 9 + 11;
-  const std::string panel = pad("attention on that key", kMassBarCells + 8, Align::left) + "  entropy  max logit";
-  std::cout << pad("", 10, Align::left)
-            << paint(pad("standard: softmax(q.k / sqrt(d))", kPanel, Align::left), Color::bold, style) << "    "
-            << paint("QUEST: softmax(q.k / |k|)", Color::bold, style) << "\n"
+  const std::string panel = terminal::pad("attention on that key", kMassBarCells + 8, terminal::Align::left) + "  entropy  max logit";
+  std::cout << terminal::pad("", 10, terminal::Align::left)
+            << terminal::paint(terminal::pad("standard: softmax(q.k / sqrt(d))", kPanel, terminal::Align::left), terminal::Color::bold, style) << "    "
+            << terminal::paint("QUEST: softmax(q.k / |k|)", terminal::Color::bold, style) << "\n"
             << "key norm  " << panel << "    " << panel << "\n";
   for (const auto& row : growth) {
-    std::cout << pad(fixed(row.key_norm, 0), 8, Align::right) << "  " << reading_cells(row.standard, style) << "    "
+    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, terminal::Align::right) << "  " << reading_cells(row.standard, style) << "    "
               << reading_cells(row.quest, style) << "\n";
   }
 }
 
-void print_first_query(std::span<const KeyGrowth> growth, const TerminalStyle& style) {
+void print_first_query(std::span<const KeyGrowth> growth, const terminal::TerminalStyle& style) {
   constexpr float kFull = 1.0F;
   const std::string marks = "^" + std::string(kGrowthKeys - 2, ' ') + "^";
-  const std::string legend = pad("its match", kGrowthKeys - 8, Align::left) + "that key";
+  const std::string legend = terminal::pad("its match", kGrowthKeys - 8, terminal::Align::left) + "that key";
   std::cout << "\nThe first query, key by key (height = attention):\n"
-            << "key norm  " << pad("standard", kGrowthKeys, Align::left) << "    QUEST\n";
+            << "key norm  " << terminal::pad("standard", kGrowthKeys, terminal::Align::left) << "    QUEST\n";
   for (const auto& row : growth) {
-    std::cout << pad(fixed(row.key_norm, 0), 8, Align::right) << "  "
-              << sparkline(row.standard.first_query, kFull, style) << "    "
-              << sparkline(row.quest.first_query, kFull, style) << "\n";
+    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, terminal::Align::right) << "  "
+              << terminal::sparkline(row.standard.first_query, kFull, style) << "    "
+              << terminal::sparkline(row.quest.first_query, kFull, style) << "\n";
   }
-  std::cout << pad("", 10, Align::left) << marks << "    " << marks << "\n"
-            << pad("", 10, Align::left) << legend << "    " << legend << "\n";
+  std::cout << terminal::pad("", 10, terminal::Align::left) << marks << "    " << marks << "\n"
+            << terminal::pad("", 10, terminal::Align::left) << legend << "    " << legend << "\n";
 }
 
 std::string small_number(double value) {
   if (value == 0.0) return "0";
   const int exponent = static_cast<int>(std::floor(std::log10(value)));
-  if (exponent >= -3) return three_digits(value);
-  return fixed(value / std::pow(10.0, exponent), 1) + "e" + std::to_string(exponent);
+  if (exponent >= -3) return terminal::three_digits(value);
+  return terminal::fixed(value / std::pow(10.0, exponent), 1) + "e" + std::to_string(exponent);
 }
 
 void print_conclusion(const KeyGrowth& last) {
-  std::cout << "\nFrom norm " << fixed(kNorms.front(), 0) << " to " << fixed(kNorms.back(), 0)
+  std::cout << "\nFrom norm " << terminal::fixed(kNorms.front(), 0) << " to " << terminal::fixed(kNorms.back(), 0)
             << " the attention matrix moved by " << percent(last.standard.change) << " of its own norm under standard\n"
             << "attention and by " << small_number(last.quest.change)
             << " under QUEST (float32 rounding is 6e-8). At norm "
-            << fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << " = sqrt(d) the two are\n"
+            << terminal::fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << " = sqrt(d) the two are\n"
             << "the same function; beyond it one key takes every query from its match.\n";
 }
 
-std::array<AttentionShape, 2> demo_shapes() {
-  auto vision = parse_named_shape("vit-ti=4,3,197,64");
-  auto language = parse_named_shape("lm-small=16,8,256,16,causal");
+std::array<bench::AttentionShape, 2> demo_shapes() {
+  auto vision = bench::parse_named_shape("vit-ti=4,3,197,64");
+  auto language = bench::parse_named_shape("lm-small=16,8,256,16,causal");
   return {std::move(vision), std::move(language)};
 }
 
-void print_time(const std::string& who, double milliseconds, double slowest, double ours, const TerminalStyle& style) {
+void print_time(const std::string& who, double milliseconds, double slowest, double ours, const terminal::TerminalStyle& style) {
   const bool is_ours = milliseconds == ours;
-  std::cout << "  " << pad(who, 16, Align::left)
-            << paint(bar(milliseconds / slowest, kTimeBarCells, style), is_ours ? Color::green : Color::plain, style)
-            << pad(three_digits(milliseconds) + " ms", 11, Align::right);
-  if (!is_ours) std::cout << pad(fixed(milliseconds / ours, 2) + "x", 9, Align::right);
+  std::cout << "  " << terminal::pad(who, 16, terminal::Align::left)
+            << terminal::paint(terminal::bar(milliseconds / slowest, kTimeBarCells, style), is_ours ? terminal::Color::green : terminal::Color::plain, style)
+            << terminal::pad(terminal::three_digits(milliseconds) + " ms", 11, terminal::Align::right);
+  if (!is_ours) std::cout << terminal::pad(terminal::fixed(milliseconds / ours, 2) + "x", 9, terminal::Align::right);
   std::cout << "\n";
 }
 
-void print_times(const BenchRow& row, const TerminalStyle& style) {
+void print_times(const bench::BenchRow& row, const terminal::TerminalStyle& style) {
   const double slowest = std::max({row.ours_ms, row.torch_standard_ms, row.torch_quest_ms});
-  std::cout << "\n" << row.shape.name << " (B,H,N,D = " << dims_text(row.shape) << ")\n";
+  std::cout << "\n" << row.shape.name << " (B,H,N,D = " << bench::dims_text(row.shape) << ")\n";
   print_time("quest", row.ours_ms, slowest, row.ours_ms, style);
   print_time("torch standard", row.torch_standard_ms, slowest, row.ours_ms, style);
   print_time("torch QUEST", row.torch_quest_ms, slowest, row.ours_ms, style);
 }
 
-void print_speed(const TerminalStyle& style) {
+void print_speed(const terminal::TerminalStyle& style) {
   std::cout << "\n"
-            << paint("Speed, forward + backward", Color::bold, style) << " (" << setting_line()
+            << terminal::paint("Speed, forward + backward", terminal::Color::bold, style) << " (" << app::setting_line()
             << ", float32; x = time of torch / time of ours)\n"
             << std::flush;
   const auto shapes = demo_shapes();
-  std::vector<BenchRow> rows;
-  Progress progress(std::cerr, standard_error_is_terminal());
+  std::vector<bench::BenchRow> rows;
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
   for (const auto& shape : shapes) {
-    const AttentionContest contest(shape, {});
+    const bench::AttentionContest contest(shape, {});
     contest.check_agreement();
     const auto on_progress = [&](double part) {
       progress.update((static_cast<double>(rows.size()) + part) / static_cast<double>(shapes.size()), shape.name);
     };
-    rows.push_back(contest.measure(Pass::forward_backward, {.budget_seconds = kSecondsPerShape}, on_progress));
+    rows.push_back(contest.measure(bench::Pass::forward_backward, {.budget_seconds = kSecondsPerShape}, on_progress));
     progress.clear();
     print_times(rows.back(), style);
   }
-  if (const auto warning = noise_warning(rows); !warning.empty()) std::cout << "\n" << warning << "\n";
+  if (const auto warning = bench::noise_warning(rows); !warning.empty()) std::cout << "\n" << warning << "\n";
 }
 
-void print_next_steps(const TerminalStyle& style) {
+void print_next_steps(const terminal::TerminalStyle& style) {
   std::cout << "\n"
-            << paint("Next", Color::bold, style) << "\n"
+            << terminal::paint("Next", terminal::Color::bold, style) << "\n"
             << "  README.md              ten lines of C++, ten lines of Python\n"
             << "  docs/formulations.md   the formula and its eight variants\n"
             << "  quest toy --paper      all 4,500 trainings of the experiment on spurious cues\n"
@@ -141,7 +141,7 @@ void print_next_steps(const TerminalStyle& style) {
 }
 
 void run_demo() {
-  const auto style = standard_output_style();
+  const auto style = terminal::standard_output_style();
   const auto growth = grow_one_key(kNorms);
   print_introduction(style);
   print_table(growth, style);

@@ -9,14 +9,14 @@
 #include <thread>
 
 #include "attention/choice.h"
-#include "cli/attention_shape.h"
+#include "bench/attention_shape.h"
 #include "cli/commands.h"
-#include "cli/device_clock.h"
-#include "cli/dtype_option.h"
-#include "cli/formulation_option.h"
-#include "cli/table.h"
-#include "cli/unit_gain.h"
-#include "cli/versions.h"
+#include "bench/device_clock.h"
+#include "app/dtype_option.h"
+#include "app/formulation_option.h"
+#include "terminal/table.h"
+#include "bench/unit_gain.h"
+#include "app/versions.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cuda/choice.h"
 
@@ -31,7 +31,7 @@ struct InfoOptions {
 };
 
 void print_line(const std::string& name, const std::string& value) {
-  std::cout << pad(name, 17, Align::left) << value << "\n";
+  std::cout << terminal::pad(name, 17, terminal::Align::left) << value << "\n";
 }
 
 std::string threads_text() {
@@ -44,10 +44,10 @@ at::Tensor stand_in(std::vector<std::int64_t> sizes, at::ScalarType type) {
   return at::empty({sizes.back()}, type).expand(sizes);
 }
 
-PathChoice explain(const AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
+PathChoice explain(const bench::AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
   AttentionOptions options;
   options.formulation = formulation;
-  options.gain = unit_gain(formulation, shape);
+  options.gain = bench::unit_gain(formulation, shape);
   options.is_causal = shape.causal;
   options.enable_gqa = shape.kv_heads != shape.heads;
   return explain_path(stand_in({shape.batch, shape.heads, shape.queries, shape.dim}, type),
@@ -55,9 +55,9 @@ PathChoice explain(const AttentionShape& shape, at::ScalarType type, const Formu
                       stand_in({shape.batch, shape.kv_heads, shape.keys, shape.value_dim}, type), options);
 }
 
-std::string work_text(const AttentionShape& shape) {
-  return three_digits(attention_flops(shape, Pass::forward) * 1e-9) + " GFLOP forward, " +
-         three_digits(attention_flops(shape, Pass::forward_backward) * 1e-9) + " with backward";
+std::string work_text(const bench::AttentionShape& shape) {
+  return terminal::three_digits(bench::attention_flops(shape, bench::Pass::forward) * 1e-9) + " GFLOP forward, " +
+         terminal::three_digits(bench::attention_flops(shape, bench::Pass::forward_backward) * 1e-9) + " with backward";
 }
 
 kernels::StorageType storage_type(at::ScalarType type) {
@@ -76,7 +76,7 @@ kernels::Input dense(std::int64_t heads, std::int64_t rows, std::int64_t dim) {
 }
 
 // The problem of this shape as the CUDA kernels would get it, without memory behind it.
-kernels::AttentionProblem gpu_problem(const AttentionShape& shape, at::ScalarType type,
+kernels::AttentionProblem gpu_problem(const bench::AttentionShape& shape, at::ScalarType type,
                                       const Formulation& formulation) {
   static constexpr float kSomeGain = 1.0F;
   kernels::AttentionProblem problem;
@@ -99,9 +99,9 @@ kernels::AttentionProblem gpu_problem(const AttentionShape& shape, at::ScalarTyp
   return problem;
 }
 
-void print_gpu_choice(const AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
+void print_gpu_choice(const bench::AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
   constexpr int kHopper = 90;
-  const int found = compute_capability();
+  const int found = bench::compute_capability();
   const int capability = found > 0 ? found : kHopper;
   if (found == 0) print_line("GPU assumed", "compute capability 9.0 (Hopper)");
   if (type == at::kDouble) {
@@ -117,7 +117,7 @@ void print_gpu_choice(const AttentionShape& shape, at::ScalarType type, const Fo
   print_line("because", std::string(choice.reason));
 }
 
-void print_cpu_choice(const AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
+void print_cpu_choice(const bench::AttentionShape& shape, at::ScalarType type, const Formulation& formulation) {
   const auto choice = explain(shape, type, formulation);
   const bool fused = choice.path == AttentionPath::fused;
   print_line("kernel", fused ? "fused CPU kernel, " + kernels::cpu::instruction_set() : "plain-formula reference");
@@ -125,18 +125,18 @@ void print_cpu_choice(const AttentionShape& shape, at::ScalarType type, const Fo
 }
 
 void run_info(const InfoOptions& options) {
-  const auto shape = parse_dims(options.shape);
-  const auto type = parse_dtype(options.dtype);
-  const auto& formulation = parse_formulation(options.formulation);
+  const auto shape = bench::parse_dims(options.shape);
+  const auto type = app::parse_dtype(options.dtype);
+  const auto& formulation = app::parse_formulation(options.formulation);
 
-  print_line("quest", quest_version());
-  print_line("torch", torch_version());
-  print_line("highway", highway_version());
+  print_line("quest", app::quest_version());
+  print_line("torch", app::torch_version());
+  print_line("highway", app::highway_version());
   print_line("instruction set", kernels::cpu::instruction_set());
   print_line("threads", threads_text());
-  print_line("GPU", gpu_text());
+  print_line("GPU", bench::gpu_text());
   std::cout << "\n";
-  print_line("shape B,H,N,D", dims_text(shape) + ", " + options.dtype + ", " + options.formulation);
+  print_line("shape B,H,N,D", bench::dims_text(shape) + ", " + options.dtype + ", " + options.formulation);
   print_line("work", work_text(shape));
   options.device == "cuda" ? print_gpu_choice(shape, type, formulation) : print_cpu_choice(shape, type, formulation);
 }
@@ -153,8 +153,8 @@ void add_info_command(CLI::App& program) {
   command->add_option("--device", options->device, "Whose kernels to explain; cuda needs no GPU to be explained")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--dtype", options->dtype, kDtypeNames)->capture_default_str();
-  command->add_option("--formulation", options->formulation, formulation_names())->capture_default_str();
+  command->add_option("--dtype", options->dtype, app::kDtypeNames)->capture_default_str();
+  command->add_option("--formulation", options->formulation, app::formulation_names())->capture_default_str();
   command->callback([options] { run_info(*options); });
 }
 

@@ -9,10 +9,10 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/usage_error.h"
-#include "cli/versions.h"
-#include "train/settings.h"
+#include "app/interrupt.h"
+#include "app/usage_error.h"
+#include "app/versions.h"
+#include "recipe/settings.h"
 
 namespace {
 
@@ -23,16 +23,16 @@ int run(CLI::App& program, int argc, char** argv) {
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : quest::cli::kUsageExitCode;
-  } catch (const quest::cli::UsageError& error) {
+    return program.exit(error) == 0 ? 0 : quest::app::kUsageExitCode;
+  } catch (const quest::app::UsageError& error) {
     std::cerr << "quest: " << error.what() << "\n";
-    return quest::cli::kUsageExitCode;
-  } catch (const quest::train::RecipeError& error) {
+    return quest::app::kUsageExitCode;
+  } catch (const quest::recipe::RecipeError& error) {
     std::cerr << "quest: " << error.what() << "\n";
-    return quest::cli::kUsageExitCode;
-  } catch (const quest::cli::Interrupted& error) {
+    return quest::app::kUsageExitCode;
+  } catch (const quest::app::Interrupted& error) {
     std::cerr << "quest: " << error.what() << "\n";
-    return quest::cli::kInterruptedExitCode;
+    return quest::app::kInterruptedExitCode;
   } catch (const c10::Error& error) {
     std::cerr << "quest: " << error.what_without_backtrace() << "\n";
   } catch (const std::exception& error) {
@@ -46,20 +46,13 @@ int run(CLI::App& program, int argc, char** argv) {
 int main(int argc, char** argv) {
   CLI::App program("Query-modulated spherical attention: softmax(Q K'), K' = the keys divided by their norms.",
                    "quest");
-  program.set_version_flag("--version", "quest " + quest::cli::quest_version());
+  program.set_version_flag("--version", "quest " + quest::app::quest_version());
   quest::cli::expect_subcommand(program);
   quest::cli::add_demo_command(program);
   quest::cli::add_info_command(program);
   quest::cli::add_bench_command(program);
-  quest::cli::add_toy_bench_command(program);
-  quest::cli::add_train_bench_command(program);
-  quest::cli::add_time_series_bench_command(program);
-  quest::cli::add_toy_command(program);
   quest::cli::add_train_command(program);
   quest::cli::add_eval_command(program);
   quest::cli::add_recipes_command(program);
-  quest::cli::add_report_command(program);
-  quest::cli::add_paper_command(program);
-  quest::cli::add_time_series_paper_command(program);
   return run(program, argc, argv);
 }

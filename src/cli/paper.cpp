@@ -1,6 +1,6 @@
 // `quest paper`: the paper's tables and figures, and what became of them here.
 
-#include "experiments/paper.h"
+#include "paper/paper.h"
 
 #include <CLI/App.hpp>
 #include <algorithm>
@@ -11,19 +11,19 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "terminal/table.h"
 #include "cli/time_series_report.h"
 #include "cli/toy_report.h"
-#include "cli/usage_error.h"
-#include "experiments/time_series_results.h"
-#include "experiments/toy_read.h"
+#include "app/usage_error.h"
+#include "domains/timeseries/time_series_results.h"
+#include "domains/toy/toy_read.h"
 
 namespace quest::cli {
 namespace {
 
-using experiments::PaperItem;
-using experiments::PaperState;
-using experiments::ToyRun;
+using paper::PaperItem;
+using paper::PaperState;
+using toy::ToyRun;
 
 constexpr std::string_view kToy = "toy";
 constexpr std::string_view kTimeSeries = "timeseries";
@@ -41,35 +41,35 @@ std::string pair_text(const std::string& quest, const std::string& standard) {
 std::string run_line(const ToyRun& run) {
   const auto& settings = run.settings;
   return run.path.string() + ", " + std::to_string(run.results.size()) +
-         " trainings (the paper: " + std::to_string(experiments::trainings_of(experiments::paper_settings()).size()) +
+         " trainings (the paper: " + std::to_string(toy::trainings_of(toy::paper_settings()).size()) +
          "), " + std::to_string(settings.sizes.training_samples) + " samples, wiring " + run.wiring_text() + ", " +
          run.program;
 }
 
 std::optional<ToyRun> latest_toy_run(const std::string& folder) {
-  const auto runs = experiments::toy_runs_in(folder);
+  const auto runs = toy::toy_runs_in(folder);
   if (runs.empty()) return std::nullopt;
-  return experiments::read_toy_run(runs.front());
+  return toy::read_toy_run(runs.front());
 }
 
 // Empty for what was not measured.
 std::string our_success(const ToyRun& run, std::string_view formulation) {
-  const auto summaries = experiments::summarize(run.settings, run.results);
-  const auto found = std::ranges::find(summaries, formulation, &experiments::ToySummary::formulation);
+  const auto summaries = timeseries::summarize(run.settings, run.results);
+  const auto found = std::ranges::find(summaries, formulation, &toy::ToySummary::formulation);
   if (found == summaries.end() || found->trainings == 0) return "";
-  return fixed(100.0 * found->success_rate(), 0) + " %";
+  return terminal::fixed(100.0 * found->success_rate(), 0) + " %";
 }
 
 // The runs that items are compared with.
 struct OurRuns {
   std::optional<ToyRun> toy;
-  std::vector<experiments::TimeSeriesSummary> time_series;
+  std::vector<timeseries::TimeSeriesSummary> time_series;
 };
 
 OurRuns our_runs(const std::string& folder) {
   return {.toy = latest_toy_run(folder),
           .time_series =
-              experiments::summarize(experiments::read_time_series(std::filesystem::path(folder) / kTimeSeries))};
+              timeseries::summarize(timeseries::read_time_series(std::filesystem::path(folder) / kTimeSeries))};
 }
 
 std::string ours(const PaperItem& item, const OurRuns& runs) {
@@ -81,7 +81,7 @@ std::string ours(const PaperItem& item, const OurRuns& runs) {
 
 std::vector<PaperItem> items_of(std::string_view experiment) {
   std::vector<PaperItem> items;
-  std::ranges::copy_if(experiments::paper_items(), std::back_inserter(items),
+  std::ranges::copy_if(paper::paper_items(), std::back_inserter(items),
                        [&](const PaperItem& item) { return item.experiment == experiment; });
   return items;
 }
@@ -92,37 +92,37 @@ std::string command_of(const std::vector<PaperItem>& items) {
 }
 
 void print_items(std::span<const std::string_view> names, const OurRuns& runs) {
-  Table table({{"", Align::left},
-               {"shows", Align::left},
-               {"measure", Align::left},
-               {"paper", Align::left},
-               {"ours", Align::left},
-               {"state", Align::left}});
+  terminal::Table table({{"", terminal::Align::left},
+               {"shows", terminal::Align::left},
+               {"measure", terminal::Align::left},
+               {"paper", terminal::Align::left},
+               {"ours", terminal::Align::left},
+               {"state", terminal::Align::left}});
   for (const auto name : names) {
     const auto items = items_of(name);
     table.add_row({std::string(name), command_of(items), "", "", "", ""});
     for (const PaperItem& item : items) {
       table.add_row({"  " + std::string(item.label), std::string(item.shows), std::string(item.measure),
                      pair_text(std::string(item.quest), std::string(item.standard)), ours(item, runs),
-                     std::string(experiments::state_name(item.state))});
+                     std::string(paper::state_name(item.state))});
     }
   }
-  std::cout << table.render(TableStyle::text) << "\npaper and ours: quest / standard\n";
+  std::cout << table.render(terminal::TableStyle::text) << "\npaper and ours: quest / standard\n";
 }
 
 void print_states() {
   for (const auto state : {PaperState::full_size, PaperState::small_version, PaperState::data_needed,
                            PaperState::not_yet, PaperState::nothing_to_run}) {
-    const auto count = std::ranges::count(experiments::paper_items(), state, &PaperItem::state);
+    const auto count = std::ranges::count(paper::paper_items(), state, &PaperItem::state);
     if (count == 0) continue;
-    std::cout << experiments::state_name(state) << " (" << count << "): " << experiments::state_meaning(state) << "\n";
+    std::cout << paper::state_name(state) << " (" << count << "): " << paper::state_meaning(state) << "\n";
   }
 }
 
 void print_all(const PaperCommand& command) {
   const auto runs = our_runs(command.runs);
   const auto& toy = runs.toy;
-  print_items(experiments::paper_experiments(), runs);
+  print_items(paper::paper_experiments(), runs);
   std::cout << "our toy: " << (toy ? run_line(*toy) : "no run in \"" + command.runs + "\"; start with `quest toy`")
             << "\n\n";
   print_states();
@@ -137,11 +137,11 @@ void print_toy(const PaperCommand& command) {
   }
   std::cout << "ours: " << run_line(*toy) << "\n"
             << "page: quest report " << toy->path.string() << "\n\n"
-            << toy_outcome_table(experiments::summarize(toy->settings, toy->results));
+            << toy_outcome_table(timeseries::summarize(toy->settings, toy->results));
 }
 
 void run_paper(const PaperCommand& command) {
-  const auto known = experiments::paper_experiments();
+  const auto known = paper::paper_experiments();
   if (command.experiment.empty()) {
     print_all(command);
   } else if (command.experiment == kToy) {
@@ -152,7 +152,7 @@ void run_paper(const PaperCommand& command) {
   } else {
     std::string names;
     for (const auto name : known) names += (names.empty() ? "" : ", ") + std::string(name);
-    throw UsageError("expected an experiment of the paper, one of " + names + "; got \"" + command.experiment + "\"");
+    throw app::UsageError("expected an experiment of the paper, one of " + names + "; got \"" + command.experiment + "\"");
   }
 }
 

@@ -7,11 +7,11 @@
 #include <stdexcept>
 
 #include "cli/commands.h"
-#include "cli/json_file.h"
+#include "app/json_file.h"
 #include "cli/time_series_report.h"
 #include "cli/time_series_sweep.h"
-#include "cli/usage_error.h"
-#include "experiments/time_series_results.h"
+#include "app/usage_error.h"
+#include "domains/timeseries/time_series_results.h"
 
 namespace quest::cli {
 namespace {
@@ -24,8 +24,8 @@ struct TimeSeriesCommand {
 };
 
 void print_results(const std::filesystem::path& folder, const std::string& json_path) {
-  const auto trainings = experiments::read_time_series(folder);
-  const auto summaries = experiments::summarize(trainings);
+  const auto trainings = timeseries::read_time_series(folder);
+  const auto summaries = timeseries::summarize(trainings);
   std::cout << time_series_paper_tables(summaries);
   if (summaries.empty()) {
     std::cout << "No training has ended in \"" << folder.string()
@@ -34,17 +34,17 @@ void print_results(const std::filesystem::path& folder, const std::string& json_
     std::cout << "\n" << time_series_results_table(summaries) << "\npage: quest report " << folder.string() << "\n";
   }
   for (const auto& training : trainings) {
-    if (experiments::has_ended_well(training.status)) continue;
+    if (timeseries::has_ended_well(training.status)) continue;
     std::cout << "not counted: " << training.folder.string() << " (" << training.status << ")\n";
   }
-  write_json_file(json_path, time_series_json(summaries));
+  app::write_json_file(json_path, time_series_json(summaries));
 }
 
 void run_time_series(TimeSeriesCommand command, bool asks_for_trainings) {
   if (asks_for_trainings && !command.train) {
-    throw UsageError("options of the trainings were given without --train; add it, or take them out to only look");
+    throw app::UsageError("options of the trainings were given without --train; add it, or take them out to only look");
   }
-  require_writable(command.json_path);
+  app::require_writable(command.json_path);
   command.sweep.folder = std::filesystem::path(command.runs) / "timeseries";
   const std::size_t failed = command.train ? train_time_series(command.sweep) : 0;
   print_results(command.sweep.folder, command.json_path);

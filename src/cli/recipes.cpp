@@ -6,9 +6,9 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/table.h"
-#include "cli/task_recipe.h"
-#include "train/recipe_files.h"
+#include "terminal/table.h"
+#include "app/task_recipe.h"
+#include "recipe/recipe_files.h"
 
 namespace quest::cli {
 namespace {
@@ -20,20 +20,20 @@ std::string summary_of(std::string_view text) {
 }
 
 void list_recipes() {
-  Table table({{"recipe", Align::left}, {"task", Align::left}, {"", Align::left}});
-  for (const auto& recipe : train::embedded_recipes()) {
+  terminal::Table table({{"recipe", terminal::Align::left}, {"task", terminal::Align::left}, {"", terminal::Align::left}});
+  for (const auto& recipe : recipe::embedded_recipes()) {
     const std::string name(recipe.name);
-    table.add_row({name, task_of(train::settings_of_recipe(name)), summary_of(recipe.text)});
+    table.add_row({name, app::task_of(recipe::settings_of_recipe(name)), summary_of(recipe.text)});
   }
-  std::cout << table.render(TableStyle::text)
+  std::cout << table.render(terminal::TableStyle::text)
             << "\n`quest recipes show NAME` prints one with every key and its meaning.\n";
 }
 
 void show_recipe(const std::string& name) {
-  const auto settings = train::settings_of_recipe(name);
-  const auto task = task_of(settings);
-  if (task.empty()) throw train::RecipeError("the recipe \"" + name + "\" names no task; write task = \"image\"");
-  const TaskRecipe recipe(find_task(task), settings);
+  const auto settings = recipe::settings_of_recipe(name);
+  const auto task = app::task_of(settings);
+  if (task.empty()) throw recipe::RecipeError("the recipe \"" + name + "\" names no task; write task = \"image\"");
+  const app::TaskRecipe recipe(app::find_task(task), settings);
   std::cout << recipe.fields().toml(true);
 }
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "experiments/time_series_results.h"
-#include "experiments/toy_read.h"
-#include "report/time_series_page.h"
-#include "report/toy_page.h"
+#include "domains/timeseries/time_series_results.h"
+#include "domains/toy/toy_read.h"
+#include "domains/timeseries/time_series_page.h"
+#include "domains/toy/toy_page.h"
 #include "report/training_page.h"
-#include "report/write.h"
+#include "report/page/write.h"
 
 namespace quest::cli {
 namespace {
@@ -33,16 +33,16 @@ std::filesystem::path page_path(const ReportCommand& command) {
 // `quest paper timeseries` trains into.
 report::Report report_on(const std::vector<std::string>& folders) {
   if (folders.size() == 1) {
-    const auto time_series = experiments::read_time_series(folders.front());
-    if (!time_series.empty()) return report::time_series_report(time_series);
+    const auto time_series = timeseries::read_time_series(folders.front());
+    if (!time_series.empty()) return timeseries::time_series_report(time_series);
   }
   std::vector<report::TrainingRun> trainings;
-  std::vector<experiments::ToyRun> toys;
+  std::vector<toy::ToyRun> toys;
   for (const auto& folder : folders) {
     if (report::is_training_run(folder)) {
       trainings.push_back(report::read_training_run(folder));
     } else {
-      toys.push_back(experiments::read_toy_run(folder));
+      toys.push_back(toy::read_toy_run(folder));
     }
   }
   if (!trainings.empty() && !toys.empty()) {
@@ -50,7 +50,7 @@ report::Report report_on(const std::vector<std::string>& folders) {
                              "\") and a run of the spurious-attention experiment (\"" + toys.front().path.string() +
                              "\"); report on them one after the other");
   }
-  return trainings.empty() ? report::toy_report(toys) : report::training_report(trainings);
+  return trainings.empty() ? toy::toy_report(toys) : report::training_report(trainings);
 }
 
 void run_report(const ReportCommand& command) {

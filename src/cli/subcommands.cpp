@@ -2,7 +2,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/usage_error.h"
+#include "app/usage_error.h"
 
 namespace quest::cli {
 
@@ -15,7 +15,7 @@ void expect_subcommand(CLI::App& app) {
     for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
       known += (known.empty() ? "" : ", ") + command->get_name();
     }
-    throw UsageError("expected a command after \"" + app.get_name() + "\", one of " + known + "; try --help");
+    throw app::UsageError("expected a command after \"" + app.get_name() + "\", one of " + known + "; try --help");
   });
 }
 

@@ -9,23 +9,25 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
+#include "app/machine.h"
 #include "cli/commands.h"
-#include "cli/json_file.h"
-#include "cli/measure.h"
-#include "cli/progress.h"
-#include "cli/python_clock.h"
-#include "cli/scratch_folder.h"
-#include "cli/table.h"
-#include "cli/task_recipe.h"
-#include "cli/terminal.h"
-#include "cli/time_series_loop.h"
+#include "app/json_file.h"
+#include "bench/measure.h"
+#include "terminal/progress.h"
+#include "bench/python_clock.h"
+#include "base/scratch_folder.h"
+#include "terminal/table.h"
+#include "app/task_recipe.h"
+#include "terminal/terminal.h"
+#include "domains/timeseries/time_series_loop.h"
 #include "cli/time_series_sweep.h"
-#include "cli/train_options.h"
-#include "cli/versions.h"
-#include "data/time_series.h"
-#include "experiments/time_series_data.h"
-#include "experiments/time_series_task.h"
-#include "train/engine.h"
+#include "app/train_options.h"
+#include "app/versions.h"
+#include "data/sets/time_series.h"
+#include "data/sets/uea_locator.h"
+#include "domains/timeseries/time_series_task.h"
+#include "train/engine/engine.h"
 
 namespace quest::cli {
 namespace {
@@ -35,7 +37,7 @@ constexpr const char* kTask = "timeseries";
 struct TimeSeriesBench {
   std::string data = "JapaneseVowels";
   std::vector<std::string> formulations = {"quest", "standard"};
-  std::string python = default_python();
+  std::string python = app::default_python();
   int threads = 2;
   int rounds = 7;
   int seeds = 10;
@@ -64,13 +66,13 @@ nlohmann::json python_part(const data::TimeSeriesPart& part, const std::filesyst
 }
 
 // What the Python loop is told: the recipe's model and optimiser, and the same data.
-nlohmann::json python_settings(const TimeSeriesBench& bench, const ScratchFolder& scratch) {
-  const auto series = data::load_time_series(experiments::require_time_series({.name = bench.data}));
-  const TaskRecipe recipe(find_task(kTask), settings_of(kTask, {}));
+nlohmann::json python_settings(const TimeSeriesBench& bench, const base::ScratchFolder& scratch) {
+  const auto series = data::load_time_series(data::require_time_series({.name = bench.data}));
+  const app::TaskRecipe recipe(app::find_task(kTask), app::settings_of(kTask, {}));
   nlohmann::json settings = {{"threads", bench.threads},
                              {"classes", series.classes.size()},
                              {"batch", recipe.recipe().train.batch_size},
-                             {"evaluation_batch", experiments::kEvaluationBatch},
+                             {"evaluation_batch", timeseries::kEvaluationBatch},
                              {"lr", recipe.recipe().optimizer.lr},
                              {"clip_norm", recipe.recipe().optimizer.clip_norm},
                              {"train", python_part(series.train, scratch / "train")},
@@ -84,42 +86,42 @@ nlohmann::json python_settings(const TimeSeriesBench& bench, const ScratchFolder
 // Lets Python train an epoch whenever the engine has trained and evaluated one.
 class EpochTurns final : public train::TrainingListener {
  public:
-  EpochTurns(int rounds, PythonClock& python, Progress& progress)
+  EpochTurns(int rounds, bench::PythonClock& python, terminal::Progress& progress)
       : rounds_(rounds), python_(python), progress_(progress) {}
 
   void on_evaluation(std::int64_t /*step*/, double epoch, const std::map<std::string, double>& /*metrics*/,
                      bool /*is_best*/) override {
-    const double engine = steady_seconds() - began_;
+    const double engine = base::steady_seconds() - began_;
     const double python = python_.seconds(1);
     if (epoch > 1.5) {  // the first one warms up
       engine_.push_back(engine);
       python_times_.push_back(python);
     }
     progress_.update(static_cast<double>(engine_.size()) / rounds_, "taking turns");
-    began_ = steady_seconds();
+    began_ = base::steady_seconds();
   }
 
   [[nodiscard]] bool is_over() const { return static_cast<int>(engine_.size()) >= rounds_; }
-  [[nodiscard]] double engine() const { return quantile(engine_, 0.5); }
-  [[nodiscard]] double python() const { return quantile(python_times_, 0.5); }
+  [[nodiscard]] double engine() const { return bench::quantile(engine_, 0.5); }
+  [[nodiscard]] double python() const { return bench::quantile(python_times_, 0.5); }
 
  private:
   int rounds_;
-  PythonClock& python_;
-  Progress& progress_;
-  double began_ = steady_seconds();
+  bench::PythonClock& python_;
+  terminal::Progress& progress_;
+  double began_ = base::steady_seconds();
   std::vector<double> engine_;
   std::vector<double> python_times_;
 };
 
-void measure_epochs(const TimeSeriesBench& bench, const std::string& formulation, PythonClock& python,
+void measure_epochs(const TimeSeriesBench& bench, const std::string& formulation, bench::PythonClock& python,
                     const std::filesystem::path& run, Seconds& seconds) {
   const std::vector<std::string> assignments = {"data.name=" + bench.data, "model.formulation=" + formulation,
                                                 "train.epochs=1000", "train.patience=0", "train.monitor_every=0"};
-  const TaskRecipe recipe(find_task(kTask), settings_of(kTask, assignments));
-  const auto device = use_machine({.device = "cpu", .threads = bench.threads});
+  const app::TaskRecipe recipe(app::find_task(kTask), app::settings_of(kTask, assignments));
+  const auto device = app::use_machine({.device = "cpu", .threads = bench.threads});
   const auto task = recipe.factory().make(recipe.recipe(), device);
-  Progress progress(std::cerr, standard_error_is_terminal());
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
   EpochTurns turns(bench.rounds, python, progress);
   train::RunFolder folder(run);
   const auto processes = train::communicator_from_environment(device);
@@ -132,10 +134,10 @@ void measure_epochs(const TimeSeriesBench& bench, const std::string& formulation
 }
 
 // Python trains once before the sweep and once after it, and the mean stands for all.
-void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation, PythonClock& python,
+void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation, bench::PythonClock& python,
                    const std::filesystem::path& runs, Seconds& seconds) {
   const double before = python.seconds(bench.epochs);
-  const double began = steady_seconds();
+  const double began = base::steady_seconds();
   const auto failed =
       train_time_series({.data_sets = {bench.data},
                          .formulations = {formulation},
@@ -145,16 +147,16 @@ void measure_sweep(const TimeSeriesBench& bench, const std::string& formulation,
                          .device = "cpu",
                          .jobs = bench.threads,
                          .folder = runs});
-  seconds.sweep = steady_seconds() - began;
+  seconds.sweep = base::steady_seconds() - began;
   if (failed > 0) throw std::runtime_error(std::to_string(failed) + " trainings of the sweep failed");
   seconds.python_sweep = 0.5 * (before + python.seconds(bench.epochs)) * bench.seeds;
 }
 
 Seconds measure(const TimeSeriesBench& bench, const std::string& formulation) {
-  const ScratchFolder scratch("quest-bench-timeseries");
+  const base::ScratchFolder scratch("quest-bench-timeseries");
   auto settings = python_settings(bench, scratch);
   settings["formulation"] = formulation;
-  PythonClock python(bench.python, kTimeSeriesLoop, settings.dump());
+  bench::PythonClock python(bench.python, kTimeSeriesLoop, settings.dump());
   Seconds seconds;
   measure_epochs(bench, formulation, python, scratch / "one", seconds);
   measure_sweep(bench, formulation, python, scratch / "sweep", seconds);
@@ -162,21 +164,21 @@ Seconds measure(const TimeSeriesBench& bench, const std::string& formulation) {
 }
 
 void fetch_if_missing(const std::string& data_set) {
-  const TaskRecipe recipe(find_task(kTask), settings_of(kTask, std::vector{"data.name=" + data_set}));
-  fetch_data(recipe.factory(), *train::communicator_from_environment(at::kCPU));
+  const app::TaskRecipe recipe(app::find_task(kTask), app::settings_of(kTask, std::vector{"data.name=" + data_set}));
+  app::fetch_data(recipe.factory(), *train::communicator_from_environment(at::kCPU));
 }
 
 void run_time_series_bench(const TimeSeriesBench& bench) {
-  require_writable(bench.json_path);
+  app::require_writable(bench.json_path);
   fetch_if_missing(bench.data);
-  std::cout << "quest " << quest_version() << ", torch " << torch_version() << ", " << bench.threads << " threads; "
+  std::cout << "quest " << app::quest_version() << ", torch " << app::torch_version() << ", " << bench.threads << " threads; "
             << bench.data << ".\nepoch: training and evaluation, medians of " << bench.rounds
             << " taken in turns, all threads on one training.\nsweep: trainings per hour of " << bench.seeds
             << " seeds, " << bench.epochs << " epochs each; ours " << bench.threads
             << " at a time on one thread each,\nstarting the program included; Python one after another on all "
             << "threads, without its start.\n\n"
             << std::flush;
-  Table table({{"formulation", Align::left},
+  terminal::Table table({{"formulation", terminal::Align::left},
                {"epoch s"},
                {"Python s"},
                {"ratio"},
@@ -187,17 +189,17 @@ void run_time_series_bench(const TimeSeriesBench& bench) {
   for (const auto& formulation : bench.formulations) {
     const auto seconds = measure(bench, formulation);
     const auto per_hour = [&](double sweep) { return 3600.0 * bench.seeds / sweep; };
-    table.add_row({formulation, three_digits(seconds.engine_epoch), three_digits(seconds.python_epoch),
-                   fixed(seconds.python_epoch / seconds.engine_epoch, 2) + "x", three_digits(per_hour(seconds.sweep)),
-                   three_digits(per_hour(seconds.python_sweep)), fixed(seconds.python_sweep / seconds.sweep, 2) + "x"});
+    table.add_row({formulation, terminal::three_digits(seconds.engine_epoch), terminal::three_digits(seconds.python_epoch),
+                   terminal::fixed(seconds.python_epoch / seconds.engine_epoch, 2) + "x", terminal::three_digits(per_hour(seconds.sweep)),
+                   terminal::three_digits(per_hour(seconds.python_sweep)), terminal::fixed(seconds.python_sweep / seconds.sweep, 2) + "x"});
     json.push_back({{"formulation", formulation},
                     {"engine_epoch_s", seconds.engine_epoch},
                     {"python_epoch_s", seconds.python_epoch},
                     {"sweep_per_hour", per_hour(seconds.sweep)},
                     {"python_per_hour", per_hour(seconds.python_sweep)}});
   }
-  std::cout << table.render(TableStyle::text);
-  write_json_file(bench.json_path, json.dump(2) + "\n");
+  std::cout << table.render(terminal::TableStyle::text);
+  app::write_json_file(bench.json_path, json.dump(2) + "\n");
 }
 
 }  // namespace

@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/table.h"
-#include "experiments/paper.h"
+#include "terminal/table.h"
+#include "paper/paper.h"
 
 namespace quest::cli {
 namespace {
 
-using experiments::TimeSeriesComparison;
-using experiments::TimeSeriesSummary;
-using experiments::TimeSeriesTable;
+using timeseries::TimeSeriesComparison;
+using timeseries::TimeSeriesSummary;
+using timeseries::TimeSeriesTable;
 
 constexpr const char* kNone = "-";
 
-std::string percent_text(double percent) { return fixed(percent, 2); }
+std::string percent_text(double percent) { return terminal::fixed(percent, 2); }
 
 std::string paper_text(const std::optional<double>& percent) { return percent ? percent_text(*percent) : kNone; }
 
@@ -29,19 +29,19 @@ std::string ours_text(const TimeSeriesSummary* summary) {
 }
 
 std::string title_of(const TimeSeriesTable& table) {
-  const auto items = experiments::paper_items();
-  const auto item = std::ranges::find(items, table.label, &experiments::PaperItem::label);
+  const auto items = paper::paper_items();
+  const auto item = std::ranges::find(items, table.label, &paper::PaperItem::label);
   return std::string(table.label) + ": " + std::string(item->shows);
 }
 
 std::string table_text(const TimeSeriesTable& table, std::span<const TimeSeriesSummary> summaries) {
-  std::vector<Table::Column> columns = {{"data set", Align::left}, {"protocol", Align::left}};
+  std::vector<terminal::Table::Column> columns = {{"data set", terminal::Align::left}, {"protocol", terminal::Align::left}};
   for (const auto& column : table.columns) {
     columns.push_back({std::string(column.title)});
     columns.push_back({"paper"});
   }
-  Table text(columns);
-  const auto comparison = experiments::compare(table, summaries);
+  terminal::Table text(columns);
+  const auto comparison = timeseries::compare(table, summaries);
   for (const auto& row : comparison.rows) {
     std::vector<std::string> cells = {row.data_set, row.protocol.empty() ? kNone : row.protocol};
     for (const auto& cell : row.cells) {
@@ -59,16 +59,16 @@ std::string table_text(const TimeSeriesTable& table, std::span<const TimeSeriesS
     }
     text.add_row(std::move(cells));
   }
-  return title_of(table) + "\n\n" + text.render(TableStyle::text);
+  return title_of(table) + "\n\n" + text.render(terminal::TableStyle::text);
 }
 
 }  // namespace
 
 std::string time_series_results_table(std::span<const TimeSeriesSummary> summaries) {
-  Table table({{"data set", Align::left},
-               {"protocol", Align::left},
-               {"head", Align::left},
-               {"formulation", Align::left},
+  terminal::Table table({{"data set", terminal::Align::left},
+               {"protocol", terminal::Align::left},
+               {"head", terminal::Align::left},
+               {"formulation", terminal::Align::left},
                {"accuracy"},
                {"best"},
                {"seeds"},
@@ -77,14 +77,14 @@ std::string time_series_results_table(std::span<const TimeSeriesSummary> summari
     const auto& setting = summary.setting;
     table.add_row({setting.data_set, setting.protocol, setting.head, setting.formulation, spread_text(summary),
                    percent_text(summary.best), std::to_string(summary.accuracies.size()),
-                   paper_text(experiments::paper_accuracy(setting.data_set, setting.head, setting.formulation))});
+                   paper_text(timeseries::paper_accuracy(setting.data_set, setting.head, setting.formulation))});
   }
-  return table.render(TableStyle::text);
+  return table.render(terminal::TableStyle::text);
 }
 
 std::string time_series_paper_tables(std::span<const TimeSeriesSummary> summaries) {
   std::string text;
-  for (const auto& table : experiments::time_series_tables()) {
+  for (const auto& table : timeseries::time_series_tables()) {
     if (!text.empty()) text += "\n";
     text += table_text(table, summaries);
   }
@@ -97,10 +97,10 @@ std::string time_series_paper_tables(std::span<const TimeSeriesSummary> summarie
 }
 
 std::string time_series_headline(std::string_view label, std::span<const TimeSeriesSummary> summaries) {
-  const auto tables = experiments::time_series_tables();
+  const auto tables = timeseries::time_series_tables();
   const auto table = std::ranges::find(tables, label, &TimeSeriesTable::label);
   if (table == tables.end()) return "";
-  const auto comparison = experiments::compare(*table, summaries);
+  const auto comparison = timeseries::compare(*table, summaries);
   if (comparison.means.empty()) return "";
   const auto& mean = comparison.means.front();
   const auto pair_of = [&](const std::vector<double>& values) {
@@ -121,7 +121,7 @@ std::string time_series_json(std::span<const TimeSeriesSummary> summaries) {
   auto list = nlohmann::ordered_json::array();
   for (const auto& summary : summaries) {
     const auto& setting = summary.setting;
-    const auto paper = experiments::paper_accuracy(setting.data_set, setting.head, setting.formulation);
+    const auto paper = timeseries::paper_accuracy(setting.data_set, setting.head, setting.formulation);
     list.push_back({{"data_set", setting.data_set},
                     {"protocol", setting.protocol},
                     {"head", setting.head},

@@ -1,3 +1,5 @@
+#include "base/clock.h"
+#include "app/machine.h"
 #include "cli/time_series_sweep.h"
 
 #include <algorithm>
@@ -6,23 +8,23 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "cli/children.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/python_clock.h"
-#include "cli/table.h"
-#include "cli/task_recipe.h"
-#include "cli/terminal.h"
+#include "base/children.h"
+#include "app/interrupt.h"
+#include "terminal/progress.h"
+#include "bench/python_clock.h"
+#include "terminal/table.h"
+#include "app/task_recipe.h"
+#include "terminal/terminal.h"
 #include "cli/toy_options.h"
-#include "cli/train_options.h"
-#include "experiments/time_series_data.h"
-#include "experiments/time_series_results.h"
-#include "train/run_folder.h"
+#include "app/train_options.h"
+#include "data/sets/uea_locator.h"
+#include "domains/timeseries/time_series_results.h"
+#include "train/run/run_folder.h"
 
 namespace quest::cli {
 namespace {
 
-using experiments::TimeSeriesSetting;
+using timeseries::TimeSeriesSetting;
 
 constexpr const char* kTask = "timeseries";
 constexpr const char* kRecipe = "timeseries";
@@ -38,9 +40,9 @@ struct Training {
 };
 
 void fetch(const std::string& name) {
-  Progress progress(std::cerr, standard_error_is_terminal());
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
   try {
-    (void)data::fetch_uea(name, data::uea_cache(), default_python(),
+    (void)data::fetch_uea(name, data::uea_cache(), app::default_python(),
                           [&](double done) { progress.update(done, "fetching " + name); });
   } catch (const std::runtime_error& error) {
     progress.clear();
@@ -48,7 +50,7 @@ void fetch(const std::string& name) {
   }
 }
 
-bool is_at_hand(const std::string& name) { return experiments::find_time_series({.name = name}).has_value(); }
+bool is_at_hand(const std::string& name) { return data::find_time_series({.name = name}).has_value(); }
 
 // Those that can be trained on; the others are told.
 std::vector<std::string> data_sets_at_hand(const TimeSeriesSweep& sweep) {
@@ -62,14 +64,14 @@ std::vector<std::string> data_sets_at_hand(const TimeSeriesSweep& sweep) {
     return is_missing;
   });
   if (missing.empty()) return names;
-  const auto folders = experiments::time_series_folders({});
+  const auto folders = data::time_series_folders({});
   std::cerr << data::how_to_get_uea(missing.front(), folders) << "\n";
   for (std::size_t i = 1; i < missing.size(); ++i) std::cerr << (i == 1 ? "Likewise: " : ", ") << missing[i];
   std::cerr << (missing.size() > 1 ? "\n" : "");
   return names;
 }
 
-std::vector<std::string> assignments_of(const TimeSeriesSweep& sweep, const TimeSeriesSetting& setting,
+std::vector<std::string> app::assignments_of(const TimeSeriesSweep& sweep, const TimeSeriesSetting& setting,
                                         std::uint64_t seed) {
   std::vector<std::string> assignments = {"train.monitor_every=0"};
   assignments.insert(assignments.end(), sweep.assignments.begin(), sweep.assignments.end());
@@ -88,8 +90,8 @@ std::vector<Training> trainings_of(const TimeSeriesSweep& sweep, const std::vect
         for (const auto& head : sweep.heads) {
           for (const auto& formulation : sweep.formulations) {
             const TimeSeriesSetting setting{data_set, protocol, head, formulation};
-            trainings.push_back({.folder = sweep.folder / experiments::time_series_path(setting, seed),
-                                 .assignments = assignments_of(sweep, setting, seed)});
+            trainings.push_back({.folder = sweep.folder / timeseries::time_series_path(setting, seed),
+                                 .assignments = app::assignments_of(sweep, setting, seed)});
           }
         }
       }
@@ -101,20 +103,20 @@ std::vector<Training> trainings_of(const TimeSeriesSweep& sweep, const std::vect
 void check(const TimeSeriesSweep& sweep, const std::vector<Training>& trainings) {
   for (const auto& name : sweep.data_sets) {
     const bool is_known = std::ranges::find(data::kUeaDataSets, name) != data::kUeaDataSets.end();
-    if (!is_known) (void)experiments::require_time_series({.name = name});
+    if (!is_known) (void)data::require_time_series({.name = name});
   }
   for (const auto& training : trainings) {
-    const TaskRecipe recipe(find_task(kTask), settings_of(kRecipe, training.assignments));
+    const app::TaskRecipe recipe(app::find_task(kTask), app::settings_of(kRecipe, training.assignments));
   }
 }
 
 bool has_ended(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / train::kRunFile)) return false;
-  return experiments::has_ended_well(train::read_run_file(folder).value("status", ""));
+  return timeseries::has_ended_well(train::read_run_file(folder).value("status", ""));
 }
 
-Child child_of(const Training& training, const std::string& device) {
-  Child child{
+base::Child child_of(const Training& training, const std::string& device) {
+  base::Child child{
       .arguments = {std::filesystem::read_symlink("/proc/self/exe").string(), "train", kTask, "--recipe", kRecipe},
       .log = training.folder / kLogFile};
   for (const auto& assignment : training.assignments) {
@@ -133,14 +135,14 @@ void tidy(const std::filesystem::path& folder) {
 
 // Of those that failed.
 std::size_t run(const std::vector<Training>& trainings, const std::string& device, std::size_t jobs) {
-  std::vector<Child> children;
+  std::vector<base::Child> children;
   for (const auto& training : trainings) {
     std::filesystem::create_directories(training.folder);
     children.push_back(child_of(training, device));
   }
-  const InterruptRequest interrupt;
-  Progress progress(std::cerr, standard_error_is_terminal(), steady_seconds, kSecondsBetweenLines);
-  const double start = steady_seconds();
+  const app::InterruptRequest interrupt;
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal(), base::steady_seconds, kSecondsBetweenLines);
+  const double start = base::steady_seconds();
   std::size_t done = 0;
   std::size_t failed = 0;
   const auto on_end = [&](std::size_t child, int exit_code) {
@@ -148,29 +150,29 @@ std::size_t run(const std::vector<Training>& trainings, const std::string& devic
       ++done;
       return tidy(trainings[child].folder);
     }
-    if (InterruptRequest::made()) return;
+    if (app::InterruptRequest::made()) return;
     ++failed;
     progress.clear();
     std::cerr << trainings[child].folder.string() << " failed with exit code " << exit_code << ": "
-              << last_line(children[child].log) << "\n";
+              << base::last_line(children[child].log) << "\n";
   };
   const auto meanwhile = [&] {
     const auto ended = static_cast<double>(done + failed);
-    const double hours = (steady_seconds() - start) / 3600.0;
+    const double hours = (base::steady_seconds() - start) / 3600.0;
     progress.update(ended / static_cast<double>(trainings.size()),
                     std::to_string(done) + " of " + std::to_string(trainings.size()) + " trainings, " +
-                        three_digits(static_cast<double>(done) / hours) + " per hour");
+                        terminal::three_digits(static_cast<double>(done) / hours) + " per hour");
   };
-  run_children(children, jobs, kOneThread,
-               {.on_end = on_end, .meanwhile = meanwhile, .should_stop = InterruptRequest::made});
+  base::run_children(children, jobs, kOneThread,
+               {.on_end = on_end, .meanwhile = meanwhile, .should_stop = app::InterruptRequest::made});
   progress.clear();
-  if (InterruptRequest::made() && done + failed < trainings.size()) {
-    throw Interrupted("stopped; " + std::to_string(done) + " of " + std::to_string(trainings.size()) +
+  if (app::InterruptRequest::made() && done + failed < trainings.size()) {
+    throw app::Interrupted("stopped; " + std::to_string(done) + " of " + std::to_string(trainings.size()) +
                       " trainings ended meanwhile, and the others keep their checkpoints. The same command goes on "
                       "from there.");
   }
-  std::cerr << done << " trainings in " << duration_text(steady_seconds() - start) << ", "
-            << three_digits(3600.0 * static_cast<double>(done) / (steady_seconds() - start)) << " per hour\n";
+  std::cerr << done << " trainings in " << terminal::duration_text(base::steady_seconds() - start) << ", "
+            << terminal::three_digits(3600.0 * static_cast<double>(done) / (base::steady_seconds() - start)) << " per hour\n";
   return failed;
 }
 
@@ -178,14 +180,14 @@ std::size_t run(const std::vector<Training>& trainings, const std::string& devic
 
 std::size_t train_time_series(const TimeSeriesSweep& sweep) {
   check(sweep, trainings_of(sweep, sweep.data_sets.empty() ? std::vector<std::string>{"any"} : sweep.data_sets));
-  const auto device = use_machine({.device = sweep.device, .threads = 1});
+  const auto device = app::use_machine({.device = sweep.device, .threads = 1});
   auto trainings = trainings_of(sweep, data_sets_at_hand(sweep));
   const auto all = trainings.size();
   std::erase_if(trainings, [](const Training& training) { return has_ended(training.folder); });
   std::cerr << all << " trainings, " << all - trainings.size() << " of them have ended in " << sweep.folder.string()
             << " already\n";
   if (trainings.empty()) return 0;
-  const int jobs = sweep.jobs > 0 ? sweep.jobs : device.is_cpu() ? default_threads() : 1;
+  const int jobs = sweep.jobs > 0 ? sweep.jobs : device.is_cpu() ? app::default_threads() : 1;
   return run(trainings, device.is_cpu() ? "cpu" : "cuda", static_cast<std::size_t>(jobs));
 }
 

@@ -5,29 +5,30 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/json_file.h"
-#include "cli/progress.h"
-#include "cli/table.h"
-#include "cli/terminal.h"
+#include "app/interrupt.h"
+#include "app/json_file.h"
+#include "terminal/progress.h"
+#include "terminal/table.h"
+#include "terminal/terminal.h"
 #include "cli/toy_options.h"
 #include "cli/toy_report.h"
-#include "cli/usage_error.h"
-#include "cli/versions.h"
-#include "experiments/toy_folder.h"
-#include "experiments/toy_read.h"
-#include "experiments/toy_run.h"
-#include "kernels/cuda/sweep/train.h"
-#include "report/toy_page.h"
-#include "report/write.h"
+#include "app/usage_error.h"
+#include "app/versions.h"
+#include "domains/toy/toy_folder.h"
+#include "domains/toy/toy_read.h"
+#include "domains/toy/toy_run.h"
+#include "domains/toy/engine/cuda/train.h"
+#include "domains/toy/toy_page.h"
+#include "report/page/write.h"
 
 namespace quest::cli {
 namespace {
 
-using experiments::ToyFolder;
-using experiments::ToyResult;
-using experiments::ToySettings;
+using toy::ToyFolder;
+using toy::ToyResult;
+using toy::ToySettings;
 
 struct ToyCommand {
   ToyOptions options;
@@ -39,7 +40,7 @@ struct ToyCommand {
 
 // The paper's grid, but for what was asked for by name.
 void widen_to_paper(const CLI::App& command, ToySettings& settings) {
-  const auto paper = experiments::paper_settings();
+  const auto paper = toy::paper_settings();
   const auto given = [&](const char* option) { return command.count(option) > 0; };
   if (!given("--formulations")) settings.formulations = paper.formulations;
   if (!given("--learning-rates")) settings.learning_rates = paper.learning_rates;
@@ -57,7 +58,7 @@ void print_task(const ToySettings& settings, std::size_t trainings) {
             << " weight decays x " << settings.realizations << " data sets x " << settings.initializations
             << " initialisations;\n"
             << settings.sizes.training_samples << " samples, " << settings.epochs << " epochs, wiring "
-            << experiments::wiring_name(settings.wiring) << ".\n"
+            << toy::wiring_name(settings.wiring) << ".\n"
             << std::flush;
 }
 
@@ -66,7 +67,7 @@ bool is_for_gpu(const std::string& device, const ToySettings& settings) {
   if (device == "cpu") return false;
   const auto obstacle = kernels::cuda::sweep_obstacle(settings.sizes.tokens);
   if (device == "cuda" && !obstacle.empty()) {
-    throw UsageError("--device cuda: " + obstacle + "; or run with --device cpu");
+    throw app::UsageError("--device cuda: " + obstacle + "; or run with --device cpu");
   }
   return obstacle.empty();
 }
@@ -74,61 +75,61 @@ bool is_for_gpu(const std::string& device, const ToySettings& settings) {
 // Trains what the folder lacks.
 void train(ToyFolder& folder, const ToySettings& settings, int threads, bool on_gpu) {
   const auto trainings = folder.unfinished();
-  const InterruptRequest interrupt;
-  Progress progress(std::cerr, standard_error_is_terminal());
-  const double start = steady_seconds();
+  const app::InterruptRequest interrupt;
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
+  const double start = base::steady_seconds();
   double done = 0.0;
   const auto on_epoch = [&](std::size_t advanced) {
     done += static_cast<double>(advanced) / settings.epochs;
-    const std::string label = fixed(done, 0) + " of " + std::to_string(trainings.size()) + " trainings, " +
-                              three_digits(done / (steady_seconds() - start)) + " per second";
+    const std::string label = terminal::fixed(done, 0) + " of " + std::to_string(trainings.size()) + " trainings, " +
+                              terminal::three_digits(done / (base::steady_seconds() - start)) + " per second";
     progress.update(done / static_cast<double>(trainings.size()), label);
   };
-  const experiments::ToyCallbacks callbacks{
+  const toy::ToyCallbacks callbacks{
       .on_finished = [&](const std::vector<ToyResult>& results) { folder.add(results); },
       .on_epoch = on_epoch,
-      .should_stop = InterruptRequest::made};
+      .should_stop = app::InterruptRequest::made};
   if (on_gpu) {
-    experiments::run_trainings_on_gpu(settings, trainings, callbacks);
+    toy::run_trainings_on_gpu(settings, trainings, callbacks);
   } else {
-    experiments::run_trainings(settings, trainings, threads, callbacks);
+    toy::run_trainings(settings, trainings, threads, callbacks);
   }
   progress.clear();
-  if (InterruptRequest::made() && !folder.unfinished().empty()) {
-    throw Interrupted("stopped; " + std::to_string(folder.results().size()) + " of " +
-                      std::to_string(experiments::trainings_of(settings).size()) +
+  if (app::InterruptRequest::made() && !folder.unfinished().empty()) {
+    throw app::Interrupted("stopped; " + std::to_string(folder.results().size()) + " of " +
+                      std::to_string(toy::trainings_of(settings).size()) +
                       " trainings are finished and kept in " + folder.path().string() +
                       ". The same command goes on from there.");
   }
-  const double seconds = steady_seconds() - start;
+  const double seconds = base::steady_seconds() - start;
   if (!trainings.empty()) {
-    std::cout << trainings.size() << " trainings in " << duration_text(seconds) << ", "
-              << three_digits(static_cast<double>(trainings.size()) / seconds) << " per second.\n";
+    std::cout << trainings.size() << " trainings in " << terminal::duration_text(seconds) << ", "
+              << terminal::three_digits(static_cast<double>(trainings.size()) / seconds) << " per second.\n";
   }
 }
 
 void run_toy(const ToyCommand& command) {
   const auto settings = resolved_settings(command.options);
-  require_writable(command.json_path);
+  app::require_writable(command.json_path);
   const bool on_gpu = is_for_gpu(command.device, settings);
-  ToyFolder folder(command.folder, settings, "quest " + quest_version());
-  print_task(settings, experiments::trainings_of(settings).size());
+  ToyFolder folder(command.folder, settings, "quest " + app::quest_version());
+  print_task(settings, toy::trainings_of(settings).size());
   if (const auto kept = folder.results().size(); kept > 0) {
     std::cout << kept << " of them are finished in " << command.folder << " already.\n";
   }
   if (on_gpu) std::cout << "Training on " << kernels::cuda::sweep_device(settings.sizes.tokens).name << ".\n";
   train(folder, settings, command.options.threads, on_gpu);
 
-  const auto summaries = experiments::summarize(settings, folder.results());
+  const auto summaries = toy::summarize(settings, folder.results());
   std::cout << "\nTrainings that found the right cue, in percent (train and test accuracy above 90 %):\n\n"
-            << toy_heat_maps(settings, summaries, standard_output_style()) << "\n"
+            << toy_heat_maps(settings, summaries, terminal::standard_output_style()) << "\n"
             << toy_outcome_table(summaries)
             << "\nEvery training, epoch by epoch: " << (folder.path() / "results.jsonl").string() << "\n";
-  const std::vector runs = {experiments::read_toy_run(folder.path())};
+  const std::vector runs = {toy::read_toy_run(folder.path())};
   const auto page = folder.path() / "report.html";
-  report::write_page(report::toy_report(runs), page);
+  report::write_page(toy::toy_report(runs), page);
   std::cout << "The report, for a browser: " << page.string() << "\n";
-  write_json_file(command.json_path, toy_json(settings, summaries));
+  app::write_json_file(command.json_path, toy_json(settings, summaries));
 }
 
 }  // namespace

@@ -5,29 +5,31 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
+#include "app/machine.h"
 #include "cli/commands.h"
-#include "cli/json_file.h"
-#include "cli/measure.h"
-#include "cli/progress.h"
-#include "cli/python_clock.h"
-#include "cli/table.h"
-#include "cli/terminal.h"
+#include "app/json_file.h"
+#include "bench/measure.h"
+#include "terminal/progress.h"
+#include "bench/python_clock.h"
+#include "terminal/table.h"
+#include "terminal/terminal.h"
 #include "cli/toy_options.h"
 #include "cli/toy_python_loop.h"
-#include "cli/usage_error.h"
-#include "cli/versions.h"
-#include "experiments/toy_run.h"
+#include "app/usage_error.h"
+#include "app/versions.h"
+#include "domains/toy/toy_run.h"
 #include "kernels/cpu/attention.h"
-#include "kernels/cpu/sweep/lane_models.h"
+#include "domains/toy/engine/cpu/lane_models.h"
 
 namespace quest::cli {
 namespace {
 
-using experiments::ToySettings;
+using toy::ToySettings;
 
 struct ToyBench {
   ToyOptions options;
-  std::string python = default_python();
+  std::string python = app::default_python();
   double seconds = 5.0;
   std::string json_path;
 };
@@ -43,26 +45,26 @@ double engine_speed(ToySettings settings, int threads) {
   settings.learning_rates = {0.0025};
   settings.weight_decays = {0.02};
   settings.realizations = threads;
-  settings.initializations = kernels::cpu::model_lanes();
-  const auto trainings = experiments::trainings_of(settings);
-  const double start = steady_seconds();
-  experiments::run_trainings(settings, trainings, threads,
+  settings.initializations = toy::engine::cpu::model_lanes();
+  const auto trainings = toy::trainings_of(settings);
+  const double start = base::steady_seconds();
+  toy::run_trainings(settings, trainings, threads,
                              {.on_finished = [](const auto&) {}, .should_stop = [] { return false; }});
-  return static_cast<double>(trainings.size()) / (steady_seconds() - start);
+  return static_cast<double>(trainings.size()) / (base::steady_seconds() - start);
 }
 
 std::string bench_table_of(const std::vector<ToySpeed>& speeds, int threads) {
-  Table table(
-      {{"formulation", Align::left}, {"ours per s"}, {"python per s"}, {"ours s/core"}, {"python s/core"}, {"ratio"}});
+  terminal::Table table(
+      {{"formulation", terminal::Align::left}, {"ours per s"}, {"python per s"}, {"ours s/core"}, {"python s/core"}, {"ratio"}});
   std::string why_not;
   for (const auto& [formulation, ours, python] : speeds) {
     const bool measured = python.per_second.has_value();
     const double rate = python.per_second.value_or(0.0);
-    table.add_row({formulation, three_digits(ours), measured ? three_digits(rate) : "-", three_digits(threads / ours),
-                   measured ? three_digits(threads / rate) : "-", measured ? fixed(ours / rate, 0) + "x" : "-"});
+    table.add_row({formulation, terminal::three_digits(ours), measured ? terminal::three_digits(rate) : "-", terminal::three_digits(threads / ours),
+                   measured ? terminal::three_digits(threads / rate) : "-", measured ? terminal::fixed(ours / rate, 0) + "x" : "-"});
     if (!measured) why_not = python.why_not;
   }
-  auto text = table.render(TableStyle::text);
+  auto text = table.render(terminal::TableStyle::text);
   if (!why_not.empty()) text += "\nNo figure of the Python loop: " + why_not + "\n";
   return text;
 }
@@ -84,16 +86,16 @@ std::string bench_json_of(const std::vector<ToySpeed>& speeds) {
 void run_toy_bench(const ToyBench& bench) {
   const auto settings = resolved_settings(bench.options);
   const int threads = bench.options.threads;
-  require_writable(bench.json_path);
-  std::cout << "quest " << quest_version() << ", torch " << torch_version() << ", " << kernels::cpu::instruction_set()
+  app::require_writable(bench.json_path);
+  std::cout << "quest " << app::quest_version() << ", torch " << app::torch_version() << ", " << kernels::cpu::instruction_set()
             << ", " << threads << (threads == 1 ? " thread" : " threads") << "; wiring "
-            << experiments::wiring_name(settings.wiring) << ", " << settings.sizes.training_samples << " samples, "
+            << toy::wiring_name(settings.wiring) << ", " << settings.sizes.training_samples << " samples, "
             << settings.epochs << " epochs\n"
-            << "python: a PyTorch loop in one process per thread, steps of " << fixed(bench.seconds, 0)
+            << "python: a PyTorch loop in one process per thread, steps of " << terminal::fixed(bench.seconds, 0)
             << " seconds extrapolated to a training, without evaluation\n\n"
             << std::flush;
   std::vector<ToySpeed> speeds;
-  Progress progress(std::cerr, standard_error_is_terminal());
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
   for (const auto& formulation : settings.formulations) {
     auto one = settings;
     one.formulations = {formulation};
@@ -104,7 +106,7 @@ void run_toy_bench(const ToyBench& bench) {
   }
   progress.clear();
   std::cout << bench_table_of(speeds, threads);
-  write_json_file(bench.json_path, bench_json_of(speeds));
+  app::write_json_file(bench.json_path, bench_json_of(speeds));
 }
 
 }  // namespace

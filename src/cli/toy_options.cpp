@@ -6,17 +6,16 @@
 #include <stdexcept>
 #include <thread>
 
-#include "cli/usage_error.h"
+#include "app/machine.h"
+#include "app/usage_error.h"
 
 namespace quest::cli {
 
 using experiments::Wiring;
 
-int default_threads() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
-
 void add_toy_model_options(CLI::App& command, ToyOptions& options) {
   auto& settings = options.settings;
-  options.threads = default_threads();
+  options.threads = app::default_threads();
   command.add_option("--wiring", options.wiring, "The block: pre-norm (usual), or algorithm (the paper's listing)")
       ->capture_default_str();
   command.add_option("--tokens", settings.sizes.tokens, "Tokens of a sequence, without CLS")->capture_default_str();
@@ -33,18 +32,18 @@ void add_toy_model_options(CLI::App& command, ToyOptions& options) {
       ->check(CLI::Range(1, 1024));
 }
 
-experiments::ToySettings resolved_settings(const ToyOptions& options) {
+toy::ToySettings resolved_settings(const ToyOptions& options) {
   auto settings = options.settings;
   const auto wiring = {Wiring::pre_norm, Wiring::algorithm};
-  const auto* found = std::ranges::find(wiring, options.wiring, experiments::wiring_name);
+  const auto* found = std::ranges::find(wiring, options.wiring, toy::wiring_name);
   if (found == wiring.end()) {
-    throw UsageError("--wiring: expected pre-norm or algorithm, got \"" + options.wiring + "\"");
+    throw app::UsageError("--wiring: expected pre-norm or algorithm, got \"" + options.wiring + "\"");
   }
   settings.wiring = *found;
   try {
-    experiments::check(settings);
+    toy::check(settings);
   } catch (const std::invalid_argument& error) {
-    throw UsageError(error.what());
+    throw app::UsageError(error.what());
   }
   return settings;
 }

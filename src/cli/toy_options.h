@@ -5,12 +5,12 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "experiments/toy.h"
+#include "domains/toy/toy.h"
 
 namespace quest::cli {
 
 struct ToyOptions {
-  experiments::ToySettings settings;
+  toy::ToySettings settings;
   std::string wiring = "pre-norm";
   int threads = 0;
 };
@@ -19,8 +19,6 @@ struct ToyOptions {
 void add_toy_model_options(CLI::App& command, ToyOptions& options);
 
 // What was asked for, checked. Throws UsageError.
-[[nodiscard]] experiments::ToySettings resolved_settings(const ToyOptions& options);
-
-[[nodiscard]] int default_threads();
+[[nodiscard]] toy::ToySettings resolved_settings(const ToyOptions& options);
 
 }  // namespace quest::cli

@@ -4,17 +4,17 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/toy_loop.h"
+#include "domains/toy/toy_loop.h"
 
 namespace quest::cli {
 namespace {
 
-std::string loop_settings(const experiments::ToySettings& settings, int processes, double seconds) {
-  using kernels::sweep::Gain;
-  const auto model = experiments::toy_model(formulation_from_name(settings.formulations.front()), settings.wiring,
+std::string loop_settings(const toy::ToySettings& settings, int processes, double seconds) {
+  using toy::engine::Gain;
+  const auto model = toy::toy_model(formulation_from_name(settings.formulations.front()), settings.wiring,
                                             settings.sizes.tokens);
   const auto* gain = model.gain == Gain::none ? "none" : model.gain == Gain::logarithm ? "logarithm" : "per_dim";
-  return nlohmann::json{{"wiring", experiments::wiring_name(settings.wiring)},
+  return nlohmann::json{{"wiring", toy::wiring_name(settings.wiring)},
                         {"normalize_q", model.normalize_q},
                         {"normalize_k", model.normalize_k},
                         {"scale", model.scale},
@@ -53,7 +53,7 @@ Answer answer_of(const std::string& command) {
 
 }  // namespace
 
-PythonRate python_rate(const std::string& python, const experiments::ToySettings& settings, int processes,
+PythonRate python_rate(const std::string& python, const toy::ToySettings& settings, int processes,
                        double seconds) {
   const auto [succeeded, line] = answer_of(shell_word(python) + " -c " + shell_word(kToyLoop) + " " +
                                            shell_word(loop_settings(settings, processes, seconds)));

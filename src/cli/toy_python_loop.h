@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "experiments/toy.h"
+#include "domains/toy/toy.h"
 
 namespace quest::cli {
 
@@ -15,7 +15,7 @@ struct PythonRate {
 };
 
 // The first formulation of the settings, as many processes as asked for, each on one thread.
-[[nodiscard]] PythonRate python_rate(const std::string& python, const experiments::ToySettings& settings, int processes,
+[[nodiscard]] PythonRate python_rate(const std::string& python, const toy::ToySettings& settings, int processes,
                                      double seconds);
 
 }  // namespace quest::cli

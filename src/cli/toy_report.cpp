@@ -4,23 +4,23 @@
 #include <sstream>
 #include <vector>
 
-#include "cli/heat_map.h"
-#include "cli/table.h"
-#include "experiments/toy_folder.h"
+#include "terminal/heat_map.h"
+#include "terminal/table.h"
+#include "domains/toy/toy_folder.h"
 
 namespace quest::cli {
 namespace {
 
-using experiments::kOutcomes;
-using experiments::ToySettings;
-using experiments::ToySummary;
+using toy::kOutcomes;
+using toy::ToySettings;
+using toy::ToySummary;
 
 constexpr std::size_t kTextWidth = 120;
 
-std::string percent(double fraction) { return fixed(100.0 * fraction, 0) + " %"; }
+std::string percent(double fraction) { return terminal::fixed(100.0 * fraction, 0) + " %"; }
 
 std::string paper_text(const std::string& formulation) {
-  const auto rate = experiments::paper_success_rate(formulation);
+  const auto rate = toy::paper_success_rate(formulation);
   if (!rate) return "-";
   return (*rate == 0.0 ? "about " : "") + percent(*rate);
 }
@@ -38,22 +38,22 @@ std::vector<std::string> texts_of(const std::vector<double>& values) {
 }  // namespace
 
 std::string toy_heat_maps(const ToySettings& settings, std::span<const ToySummary> summaries,
-                          const TerminalStyle& style) {
-  std::vector<HeatMap> maps;
+                          const terminal::TerminalStyle& style) {
+  std::vector<terminal::HeatMap> maps;
   for (const ToySummary& summary : summaries) maps.push_back({summary.formulation, summary.success});
-  const HeatMapAxes axes{.row_title = "learning rate",
+  const terminal::HeatMapAxes axes{.row_title = "learning rate",
                          .rows = texts_of(settings.learning_rates),
                          .column_title = "weight decay",
                          .columns = texts_of(settings.weight_decays)};
-  return heat_maps(maps, axes, kTextWidth, style);
+  return terminal::heat_maps(maps, axes, kTextWidth, style);
 }
 
 std::string toy_outcome_table(std::span<const ToySummary> summaries) {
-  std::vector<Table::Column> columns = {{"formulation", Align::left}, {"trainings"}};
-  for (const auto outcome : kOutcomes) columns.push_back({std::string(experiments::outcome_name(outcome))});
+  std::vector<terminal::Table::Column> columns = {{"formulation", terminal::Align::left}, {"trainings"}};
+  for (const auto outcome : kOutcomes) columns.push_back({std::string(toy::outcome_name(outcome))});
   columns.push_back({"success"});
   columns.push_back({"paper"});
-  Table table(columns);
+  terminal::Table table(columns);
   for (const ToySummary& summary : summaries) {
     std::vector<std::string> cells = {summary.formulation, std::to_string(summary.trainings)};
     for (const int count : summary.outcomes) cells.push_back(std::to_string(count));
@@ -61,19 +61,19 @@ std::string toy_outcome_table(std::span<const ToySummary> summaries) {
     cells.push_back(paper_text(summary.formulation));
     table.add_row(std::move(cells));
   }
-  return table.render(TableStyle::text);
+  return table.render(terminal::TableStyle::text);
 }
 
 std::string toy_json(const ToySettings& settings, std::span<const ToySummary> summaries) {
-  nlohmann::ordered_json result = {{"settings", experiments::to_json(settings)}};
+  nlohmann::ordered_json result = {{"settings", toy::to_json(settings)}};
   auto& formulations = result["formulations"] = nlohmann::ordered_json::array();
   for (const ToySummary& summary : summaries) {
     nlohmann::ordered_json entry = {{"formulation", summary.formulation}, {"trainings", summary.trainings}};
     for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
-      entry[std::string(experiments::outcome_name(kOutcomes[i]))] = summary.outcomes[i];
+      entry[std::string(toy::outcome_name(kOutcomes[i]))] = summary.outcomes[i];
     }
     entry["success_rate"] = summary.success_rate();
-    if (const auto rate = experiments::paper_success_rate(summary.formulation)) entry["paper_success_rate"] = *rate;
+    if (const auto rate = toy::paper_success_rate(summary.formulation)) entry["paper_success_rate"] = *rate;
     auto& rows = entry["success"] = nlohmann::ordered_json::array();
     for (const auto& row : summary.success) {
       auto cells = nlohmann::ordered_json::array();

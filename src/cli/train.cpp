@@ -9,24 +9,25 @@
 #include <optional>
 #include <stdexcept>
 
+#include "app/machine.h"
 #include "cli/commands.h"
-#include "cli/dry_run.h"
-#include "cli/interrupt.h"
-#include "cli/json_file.h"
-#include "cli/matrix_rate.h"
-#include "cli/run_start.h"
-#include "cli/train_options.h"
-#include "cli/training_view.h"
-#include "cli/usage_error.h"
-#include "cli/versions.h"
-#include "train/engine.h"
+#include "app/dry_run.h"
+#include "app/interrupt.h"
+#include "app/json_file.h"
+#include "bench/matrix_rate.h"
+#include "app/run_start.h"
+#include "app/train_options.h"
+#include "app/training_view.h"
+#include "app/usage_error.h"
+#include "app/versions.h"
+#include "train/engine/engine.h"
 
 namespace quest::cli {
 namespace {
 
 struct TrainCommand {
-  RecipeOptions recipe;
-  MachineOptions machine;
+  app::RecipeOptions recipe;
+  app::MachineOptions machine;
   std::string folder;
   std::string json_path;
   bool resume = false;
@@ -41,16 +42,15 @@ std::string recipe_name(const TrainCommand& command) {
 // The task's own, where none is named and none is to be resumed.
 void choose_recipe(TrainCommand& command) {
   if (!command.recipe.recipe.empty() || (command.resume && !command.folder.empty())) return;
-  command.recipe.recipe = find_task(command.recipe.task).recipe;
-  if (command.recipe.recipe.empty()) {
-    throw UsageError("expected --recipe NAME or FILE (`quest recipes` lists names), or --resume --run FOLDER");
+  {
+    throw app::UsageError("expected --recipe NAME or FILE (`quest recipes` lists names), or --resume --run FOLDER");
   }
 }
 
-RunRequest request_of(const TrainCommand& command) {
+app::RunRequest request_of(const TrainCommand& command) {
   const bool has_folder = !command.folder.empty();
   return {.recipe = command.recipe.recipe,
-          .assignments = assignments_of(command.recipe),
+          .assignments = app::assignments_of(command.recipe),
           .folder =
               has_folder ? std::filesystem::path(command.folder) : "runs" / std::filesystem::path(recipe_name(command)),
           .resume = command.resume};
@@ -58,18 +58,18 @@ RunRequest request_of(const TrainCommand& command) {
 
 nlohmann::ordered_json facts_of(const TrainCommand& command, const torch::nn::Module& model, at::Device device,
                                 std::int64_t processes) {
-  return {{"recipe", recipe_name(command)}, {"versions", {{"quest", quest_version()}, {"torch", torch_version()}}},
+  return {{"recipe", recipe_name(command)}, {"versions", {{"quest", app::quest_version()}, {"torch", app::torch_version()}}},
           {"device", device.str()},         {"threads", command.machine.threads},
-          {"world_size", processes},        {"parameters", parameter_count(model)}};
+          {"world_size", processes},        {"parameters", app::parameter_count(model)}};
 }
 
-TrainingView make_view(const train::Recipe& recipe, at::Device device, std::int64_t processes) {
+app::TrainingView make_view(const train::Recipe& recipe, at::Device device, std::int64_t processes) {
   const auto dtype = recipe.train.precision == "bfloat16" ? at::kBFloat16 : at::kFloat;
   return {std::cout,
           std::cerr,
-          {.terminal = standard_error_is_terminal(),
+          {.terminal = terminal::standard_error_is_terminal(),
            .epochs = recipe.train.epochs,
-           .peak_flop_per_second = matrix_rate(device, dtype) * static_cast<double>(processes)}};
+           .peak_flop_per_second = bench::matrix_rate(device, dtype) * static_cast<double>(processes)}};
 }
 
 std::string ending_json(const train::Ending& ending, const std::string& folder) {
@@ -80,7 +80,7 @@ std::string ending_json(const train::Ending& ending, const std::string& folder) 
 
 void tell_ending(const train::Ending& ending, const std::filesystem::path& folder, const std::string& task) {
   if (ending.status == "interrupted") {
-    throw Interrupted("stopped after step " + std::to_string(ending.steps) + "; `quest train " + task +
+    throw app::Interrupted("stopped after step " + std::to_string(ending.steps) + "; `quest train " + task +
                       " --resume --run " + folder.string() + "` goes on from there");
   }
   if (ending.status.starts_with("crashed")) {
@@ -93,45 +93,45 @@ void tell_ending(const train::Ending& ending, const std::filesystem::path& folde
   std::cout << "Weights, metrics and statistics: " << folder.string() << "\n";
 }
 
-void run_dry(const TrainCommand& command, const TaskRecipe& recipe, train::Task& task,
+void run_dry(const TrainCommand& command, const app::TaskRecipe& recipe, train::Task& task,
              const train::Communicator& processes) {
-  const auto plan = plan_of(task, recipe.recipe(), recipe_name(command), processes.size());
+  const auto plan = app::plan_of(task, recipe.recipe(), recipe_name(command), processes.size());
   if (processes.rank() != 0) return;
-  std::cout << plan_text(plan, standard_output_style());
-  write_json_file(command.json_path, plan_json(plan));
+  std::cout << app::plan_text(plan, terminal::standard_output_style());
+  app::write_json_file(command.json_path, app::plan_json(plan));
 }
 
 void run_train(TrainCommand command) {
   choose_recipe(command);
   const auto request = request_of(command);
-  const TaskRecipe recipe(find_task(command.recipe.task), settings_of(request));
-  require_writable(command.json_path);
-  const auto device = use_machine(command.machine);
+  const app::TaskRecipe recipe(app::find_task(command.recipe.task), app::settings_of(request));
+  app::require_writable(command.json_path);
+  const auto device = app::use_machine(command.machine);
   const auto processes = train::communicator_from_environment(device);
   std::optional<train::RunFolder> folder;  // the first process alone writes
   if (processes->rank() == 0 && !command.dry_run) {
     folder.emplace(request.folder);
-    check_run(request, *folder, recipe);
+    app::check_run(request, *folder, recipe);
   }
 
-  fetch_data(recipe.factory(), *processes);
+  app::fetch_data(recipe.factory(), *processes);
   torch::manual_seed(recipe.recipe().seed);
   const auto task = recipe.factory().make(recipe.recipe(), device);
   if (command.dry_run) return run_dry(command, recipe, *task, *processes);
   if (folder) {
-    folder->check_room(checkpoint_bytes(task->model(), recipe.recipe()));
+    folder->check_room(app::checkpoint_bytes(task->model(), recipe.recipe()));
     if (!folder->holds_run())
-      describe_run(*folder, recipe, facts_of(command, task->model(), device, processes->size()));
+      app::describe_run(*folder, recipe, facts_of(command, task->model(), device, processes->size()));
   }
   auto view = make_view(recipe.recipe(), device, processes->size());
-  const InterruptRequest interrupt;
+  const app::InterruptRequest interrupt;
   const auto ending = train::train(*task, recipe.recipe(),
                                    {.processes = *processes,
                                     .listener = view,
                                     .folder = folder ? &*folder : nullptr,
-                                    .should_stop = InterruptRequest::made});
+                                    .should_stop = app::InterruptRequest::made});
   if (!folder) return;
-  write_json_file(command.json_path, ending_json(ending, request.folder.string()));
+  app::write_json_file(command.json_path, ending_json(ending, request.folder.string()));
   tell_ending(ending, request.folder, command.recipe.task);
 }
 
@@ -140,12 +140,12 @@ void run_train(TrainCommand command) {
 void add_train_command(CLI::App& program) {
   auto* command = program.add_subcommand("train", "Train a model by a recipe");
   const auto state = std::make_shared<TrainCommand>();
-  add_recipe_options(*command, state->recipe);
+  app::add_recipe_options(*command, state->recipe);
   command->add_option("--run", state->folder, "Run folder; by default runs/ and the recipe's name")
       ->type_name("FOLDER");
   command->add_flag("--resume", state->resume, "Go on with the run in the folder, if it holds one");
   command->add_flag("--dry-run", state->dry_run, "Show model, cost, memory and schedule, and train nothing");
-  add_machine_options(*command, state->machine);
+  app::add_machine_options(*command, state->machine);
   command->add_option("--json", state->json_path, "Write the outcome to this file")->type_name("FILE");
   command->callback([state] { run_train(*state); });
 }

@@ -8,33 +8,35 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
+#include "app/machine.h"
 #include "cli/commands.h"
-#include "cli/json_file.h"
-#include "cli/measure.h"
-#include "cli/progress.h"
-#include "cli/python_clock.h"
-#include "cli/scratch_folder.h"
-#include "cli/table.h"
-#include "cli/task_recipe.h"
-#include "cli/terminal.h"
-#include "cli/train_loop.h"
-#include "cli/train_options.h"
-#include "cli/usage_error.h"
-#include "cli/versions.h"
+#include "app/json_file.h"
+#include "bench/measure.h"
+#include "terminal/progress.h"
+#include "bench/python_clock.h"
+#include "base/scratch_folder.h"
+#include "terminal/table.h"
+#include "app/task_recipe.h"
+#include "terminal/terminal.h"
+#include "domains/images/image_loop.h"
+#include "app/train_options.h"
+#include "app/usage_error.h"
+#include "app/versions.h"
 #include "quest/models/vit.h"
-#include "train/clipping.h"
-#include "train/engine.h"
-#include "train/optimizer.h"
-#include "train/parameter_groups.h"
+#include "train/optim/clipping.h"
+#include "train/engine/engine.h"
+#include "train/optim/optimizer.h"
+#include "train/optim/parameter_groups.h"
 
 namespace quest::cli {
 namespace {
 
 struct TrainBench {
-  RecipeOptions recipe{.task = "image", .recipe = "fashion-mnist-tiny"};
-  MachineOptions machine{.device = "cpu", .threads = 2};
+  app::RecipeOptions recipe{.task = "image", .recipe = "fashion-mnist-tiny"};
+  app::MachineOptions machine{.device = "cpu", .threads = 2};
   std::vector<std::string> formulations = {"quest", "standard"};
-  std::string python = default_python();
+  std::string python = app::default_python();
   int steps = 10;   // at a time
   int rounds = 15;  // taken in turns
   std::string json_path;
@@ -55,7 +57,7 @@ struct StepTimes {
   }
 };
 
-std::string python_settings(const TaskRecipe& recipe, int threads) {
+std::string python_settings(const app::TaskRecipe& recipe, int threads) {
   nlohmann::json settings = {{"threads", threads},
                              {"image_size", 28},
                              {"classes", 10},
@@ -80,16 +82,16 @@ class BareSteps {
         labels_(torch::randint(model.options.classes(), {recipe.train.batch_size})) {}
 
   double run(int count) {
-    const double begin = steady_seconds();
+    const double begin = base::steady_seconds();
     for (int i = 0; i < count; ++i) {
       parameters_.zero_gradients();
       torch::nn::functional::cross_entropy(model_.forward(images_), labels_).backward();
-      const double update_began = steady_seconds();
+      const double update_began = base::steady_seconds();
       (void)train::clip_gradients(parameters_, clip_norm_);
       optimizer_.step(1e-4);
-      updates_.push_back(steady_seconds() - update_began);
+      updates_.push_back(base::steady_seconds() - update_began);
     }
-    return steady_seconds() - begin;
+    return base::steady_seconds() - begin;
   }
 
   // Of clipping and the optimiser, each time.
@@ -108,21 +110,21 @@ class BareSteps {
 // Lets the others have their turn whenever the engine has taken some steps.
 class Turns final : public train::TrainingListener {
  public:
-  Turns(const TrainBench& bench, std::int64_t monitor_every, BareSteps& bare, PythonClock& python, Progress& progress)
+  Turns(const TrainBench& bench, std::int64_t monitor_every, BareSteps& bare, bench::PythonClock& python, terminal::Progress& progress)
       : bench_(bench), monitor_every_(monitor_every), bare_(bare), python_(python), progress_(progress) {}
 
   void on_step(const train::StepReport& report) override {
-    const double seconds = steady_seconds() - step_began_;
+    const double seconds = base::steady_seconds() - step_began_;
     const bool is_warm = report.step > bench_.steps;
     if (is_warm) (report.step % monitor_every_ == 0 ? watched_ : unwatched_).push_back(seconds);
     turn_ += seconds;
     if (report.step % bench_.steps == 0) end_turn(is_warm);
-    step_began_ = steady_seconds();
+    step_began_ = base::steady_seconds();
   }
 
   [[nodiscard]] bool is_over() const { return static_cast<int>(engine_.size()) >= bench_.rounds; }
   [[nodiscard]] StepTimes times() const {
-    const auto milliseconds = [](const std::vector<double>& seconds) { return 1e3 * quantile(seconds, 0.5); };
+    const auto milliseconds = [](const std::vector<double>& seconds) { return 1e3 * bench::quantile(seconds, 0.5); };
     return {.engine = milliseconds(engine_) / bench_.steps,
             .bare = milliseconds(bare_times_) / bench_.steps,
             .python = milliseconds(python_times_) / bench_.steps,
@@ -147,9 +149,9 @@ class Turns final : public train::TrainingListener {
   const TrainBench& bench_;
   std::int64_t monitor_every_;
   BareSteps& bare_;
-  PythonClock& python_;
-  Progress& progress_;
-  double step_began_ = steady_seconds();
+  bench::PythonClock& python_;
+  terminal::Progress& progress_;
+  double step_began_ = base::steady_seconds();
   double turn_ = 0.0;
   std::vector<double> engine_;
   std::vector<double> bare_times_;
@@ -160,21 +162,21 @@ class Turns final : public train::TrainingListener {
 
 constexpr std::int64_t kMonitorEvery = 10;
 
-StepTimes measure(const TrainBench& bench, const std::string& formulation, Progress& progress) {
+StepTimes measure(const TrainBench& bench, const std::string& formulation, terminal::Progress& progress) {
   auto assignments = bench.recipe.assignments;
   assignments.insert(assignments.end(), {"model.formulation=" + formulation, "train.epochs=1000",
                                          "train.eval_every=1000", "train.checkpoint_every=0", "train.log_every=1",
                                          "train.monitor_every=" + std::to_string(kMonitorEvery)});
-  const TaskRecipe recipe(find_task(bench.recipe.task), settings_of(bench.recipe.recipe, assignments));
-  const auto device = use_machine(bench.machine);
+  const app::TaskRecipe recipe(app::find_task(bench.recipe.task), app::settings_of(bench.recipe.recipe, assignments));
+  const auto device = app::use_machine(bench.machine);
   const auto task = recipe.factory().make(recipe.recipe(), device);
   const auto twin = recipe.factory().make(recipe.recipe(), device);
   auto* model = dynamic_cast<models::ViTImpl*>(&twin->model());
-  if (model == nullptr) throw UsageError("quest bench train measures the task image; got " + bench.recipe.task);
+  if (model == nullptr) throw app::UsageError("quest bench train measures the task image; got " + bench.recipe.task);
   BareSteps bare(*model, recipe.recipe());
-  PythonClock python(bench.python, kTrainLoop, python_settings(recipe, bench.machine.threads));
+  bench::PythonClock python(bench.python, images::kImageLoop, python_settings(recipe, bench.machine.threads));
   Turns turns(bench, kMonitorEvery, bare, python, progress);
-  const ScratchFolder scratch("quest-bench-train");
+  const base::ScratchFolder scratch("quest-bench-train");
   train::RunFolder folder(scratch / "run");
   const auto processes = train::communicator_from_environment(device);
   (void)train::train(
@@ -184,8 +186,8 @@ StepTimes measure(const TrainBench& bench, const std::string& formulation, Progr
 }
 
 void run_train_bench(const TrainBench& bench) {
-  require_writable(bench.json_path);
-  std::cout << "quest " << quest_version() << ", torch " << torch_version() << ", " << bench.machine.threads
+  app::require_writable(bench.json_path);
+  std::cout << "quest " << app::quest_version() << ", torch " << app::torch_version() << ", " << bench.machine.threads
             << " threads; recipe " << bench.recipe.recipe << ". Milliseconds of a training step, medians of "
             << bench.rounds << " turns of " << bench.steps << " steps.\n"
             << "engine: everything `quest train` does, batches, monitor (every " << kMonitorEvery
@@ -193,7 +195,7 @@ void run_train_bench(const TrainBench& bench) {
             << "Python: the same model,\nbatch, clipping and optimiser in a PyTorch loop; optimiser: its share, and "
             << "clipping's, of the bare step.\n\n"
             << std::flush;
-  Table table({{"formulation", Align::left},
+  terminal::Table table({{"formulation", terminal::Align::left},
                {"engine ms"},
                {"bare ms"},
                {"overhead"},
@@ -203,13 +205,13 @@ void run_train_bench(const TrainBench& bench) {
                {"vs Python"}});
   auto json = nlohmann::ordered_json::array();
   for (const auto& formulation : bench.formulations) {
-    Progress progress(std::cerr, standard_error_is_terminal());
+    terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
     const auto times = measure(bench, formulation, progress);
     progress.clear();
-    const auto percent = [](double share) { return fixed(100 * share, 1) + " %"; };
-    table.add_row({formulation, three_digits(times.engine), three_digits(times.bare), percent(times.overhead()),
+    const auto percent = [](double share) { return terminal::fixed(100 * share, 1) + " %"; };
+    table.add_row({formulation, terminal::three_digits(times.engine), terminal::three_digits(times.bare), percent(times.overhead()),
                    percent(times.monitor_cost(kMonitorEvery)), percent(times.update / times.bare),
-                   three_digits(times.python), fixed(times.python / times.engine, 2) + "x"});
+                   terminal::three_digits(times.python), terminal::fixed(times.python / times.engine, 2) + "x"});
     json.push_back({{"formulation", formulation},
                     {"engine_ms", times.engine},
                     {"bare_ms", times.bare},
@@ -217,8 +219,8 @@ void run_train_bench(const TrainBench& bench) {
                     {"optimiser_share", times.update / times.bare},
                     {"python_ms", times.python}});
   }
-  std::cout << table.render(TableStyle::text);
-  write_json_file(bench.json_path, json.dump(2) + "\n");
+  std::cout << table.render(terminal::TableStyle::text);
+  app::write_json_file(bench.json_path, json.dump(2) + "\n");
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <limits>
 #include <map>
 
-#include "report/markup.h"
-#include "report/step_axis.h"
-#include "report/time_map.h"
+#include "report/charts/markup.h"
+#include "report/charts/step_axis.h"
+#include "report/charts/time_map.h"
 
 namespace quest::report {
 namespace {

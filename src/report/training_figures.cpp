@@ -4,9 +4,9 @@
 #include <functional>
 #include <set>
 
-#include "report/line_chart.h"
-#include "report/markup.h"
-#include "report/step_axis.h"
+#include "report/charts/line_chart.h"
+#include "report/charts/markup.h"
+#include "report/charts/step_axis.h"
 
 namespace quest::report {
 namespace {
@@ -74,7 +74,7 @@ void add_rows(Table& table, const LineChart& chart) {
   for (std::size_t i = 0; i < chart.steps.size(); ++i) {
     std::vector<Cell> row = {chart.title, {number(chart.steps[i]), chart.steps[i]}};
     for (const Series& series : chart.series) {
-      const Quartiles* point = series.at(i);
+      const base::Quartiles* point = series.at(i);
       row.push_back(point == nullptr ? Cell("–") : Cell(compact(point->middle), point->middle));
     }
     table.rows.push_back(std::move(row));
@@ -179,7 +179,7 @@ Figure crash_figure(const NamedRun& run, const Crash& crash, const std::string& 
   for (const Series& series : logits.series) {
     figure.legend.push_back({series.name, series.color});
     for (std::size_t i = 0; i < logits.steps.size(); ++i) {
-      if (const Quartiles* point = series.at(i)) {
+      if (const base::Quartiles* point = series.at(i)) {
         figure.values.rows.push_back(
             {series.name, {number(logits.steps[i]), logits.steps[i]}, {compact(point->middle), point->middle}});
       }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/figure.h"
+#include "report/charts/figure.h"
 #include "report/training_read.h"
 
 namespace quest::report {

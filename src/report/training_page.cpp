@@ -5,12 +5,12 @@
 #include <stdexcept>
 
 #include "report/attention_figures.h"
-#include "report/markup.h"
-#include "report/page_parts.h"
-#include "report/palette.h"
-#include "report/statistics.h"
+#include "report/charts/markup.h"
+#include "report/page/page_parts.h"
+#include "report/charts/palette.h"
+#include "base/quartiles.h"
 #include "report/training_figures.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace quest::report {
 namespace {
@@ -50,7 +50,7 @@ Cell throughput_cell(const TrainingRun& run) {
   std::vector<double> values;
   values.reserve(run.steps.size());
   for (const auto& step : run.steps) values.push_back(step.samples_per_second);
-  const auto middle = quartiles(values);
+  const auto middle = base::quartiles(values);
   return middle ? number_cell(middle->middle) : Cell("–");
 }
 

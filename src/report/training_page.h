@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "report/report.h"
+#include "report/page/report.h"
 #include "report/training_read.h"
 
 namespace quest::report {

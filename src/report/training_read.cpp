@@ -4,10 +4,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "train/json_number.h"
-#include "train/line_file.h"
-#include "train/run_folder.h"
-#include "train/run_log.h"
+#include "base/json_number.h"
+#include "base/line_file.h"
+#include "train/run/run_folder.h"
+#include "train/run/run_log.h"
 
 namespace quest::report {
 namespace {
@@ -36,15 +36,15 @@ void read_file(const std::filesystem::path& file, const Read& read) {
 }
 
 Evaluation evaluation_from_json(const Json& line) {
-  Evaluation evaluation{.step = line.at("step").get<std::int64_t>(), .epoch = train::number_or_nan(line.at("epoch"))};
+  Evaluation evaluation{.step = line.at("step").get<std::int64_t>(), .epoch = base::number_or_nan(line.at("epoch"))};
   for (const auto& [name, value] : line.items()) {
-    if (name != "kind" && name != "step" && name != "epoch") evaluation.metrics[name] = train::number_or_nan(value);
+    if (name != "kind" && name != "step" && name != "epoch") evaluation.metrics[name] = base::number_or_nan(value);
   }
   return evaluation;
 }
 
 void read_metrics(TrainingRun& run, const std::filesystem::path& file) {
-  for (const Json& line : train::read_lines(file)) {
+  for (const Json& line : base::read_lines(file)) {
     if (line.at("kind") == train::kTrainKind) run.steps.push_back(train::step_report_from_json(line));
     if (line.at("kind") == train::kEvaluationKind) run.evaluations.push_back(evaluation_from_json(line));
   }
@@ -52,7 +52,7 @@ void read_metrics(TrainingRun& run, const std::filesystem::path& file) {
 
 void read_stats(TrainingRun& run, const std::filesystem::path& file) {
   train::ExplosionDetector detector;
-  for (const Json& line : train::read_lines(file)) {
+  for (const Json& line : base::read_lines(file)) {
     run.layers.push_back(train::layer_record_from_json(line));
     for (auto& warning : detector.add(run.layers.back())) run.warnings.push_back(std::move(warning));
   }

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "train/explosion_warning.h"
-#include "train/layer_record.h"
-#include "train/listener.h"
+#include "train/run/explosion_warning.h"
+#include "train/run/layer_record.h"
+#include "train/run/listener.h"
 
 namespace quest::report {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "quest/attention.h"
-#include "tests/testing/cases.h"
+#include "bench/shapes.h"
 
 namespace quest::testing {
 

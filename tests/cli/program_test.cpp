@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "run_quest.h"
+#include "tests/cli/run_quest.h"
 
 namespace quest::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "run_quest.h"
+#include "tests/cli/run_quest.h"
 
 namespace quest::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "run_quest.h"
+#include "tests/cli/run_quest.h"
 
 namespace quest::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/fashion_mnist.h"
+#include "data/sets/fashion_mnist.h"
 
 #include <torch/torch.h>
 

@@ -1,8 +1,8 @@
-#include "data/idx.h"
+#include "data/formats/idx.h"
 
 #include <gtest/gtest.h>
 
-#include "data/format_error.h"
+#include "data/formats/format_error.h"
 #include "tests/data/scratch_folder.h"
 
 namespace quest::data {

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "data/safetensors.h"
-#include "data/time_series.h"
+#include "data/formats/safetensors.h"
+#include "data/sets/time_series.h"
 
 int main(int count, char** arguments) {
   try {

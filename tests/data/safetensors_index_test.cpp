@@ -1,11 +1,11 @@
-#include "data/safetensors_index.h"
+#include "data/formats/safetensors_index.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 
-#include "data/format_error.h"
+#include "data/formats/format_error.h"
 #include "tests/data/scratch_folder.h"
 
 namespace quest::data {

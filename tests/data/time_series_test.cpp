@@ -1,8 +1,8 @@
-#include "data/time_series.h"
+#include "data/sets/time_series.h"
 
 #include <torch/torch.h>
 
-#include "data/format_error.h"
+#include "data/formats/format_error.h"
 #include "tests/data/packed.h"
 #include "tests/data/scratch_folder.h"
 

@@ -1,12 +1,12 @@
-#include "data/ts.h"
+#include "data/formats/ts.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "data/format_error.h"
-#include "data/ts_preparation.h"
+#include "data/formats/format_error.h"
+#include "data/formats/ts_preparation.h"
 #include "tests/data/scratch_folder.h"
 
 namespace quest::data {

@@ -1,8 +1,8 @@
-#include "data/whole_file.h"
+#include "data/formats/whole_file.h"
 
 #include <gtest/gtest.h>
 
-#include "data/format_error.h"
+#include "data/formats/format_error.h"
 #include "tests/data/packed.h"
 #include "tests/data/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "data/formats/idx.h"
 #include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -1,4 +1,4 @@
-#include "data/pickled_state.h"
+#include "data/formats/pickled_state.h"
 #include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

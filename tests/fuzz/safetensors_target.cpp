@@ -1,4 +1,4 @@
-#include "data/safetensors_index.h"
+#include "data/formats/safetensors_index.h"
 #include "tests/fuzz/target.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "data/format_error.h"
+#include "data/formats/format_error.h"
 
 namespace quest::fuzz {
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "data/ts.h"
-#include "data/ts_preparation.h"
+#include "data/formats/ts.h"
+#include "data/formats/ts_preparation.h"
 #include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "data/safetensors.h"
-#include "data/weights_file.h"
+#include "data/formats/safetensors.h"
+#include "data/formats/weights_file.h"
 #include "quest/models/vit.h"
 
 namespace {

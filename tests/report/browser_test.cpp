@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "report/toy_page.h"
+#include "domains/toy/toy_page.h"
 #include "report/training_page.h"
-#include "synthetic_run.h"
-#include "synthetic_training.h"
+#include "tests/domains/toy/synthetic_run.h"
+#include "tests/report/synthetic_training.h"
 
 namespace quest::report {
 namespace {
@@ -109,9 +109,9 @@ class Browser : public ::testing::Test {
     if (output_of("command -v chromium").empty()) GTEST_SKIP() << "skipped: chromium is not installed";
     write_synthetic_run(folder_.path() / "first");
     write_synthetic_run(folder_.path() / "second", 50);
-    const std::vector runs = {experiments::read_toy_run(folder_.path() / "first"),
-                              experiments::read_toy_run(folder_.path() / "second")};
-    page_ = page_html(toy_report(runs).page);
+    const std::vector runs = {toy::read_toy_run(folder_.path() / "first"),
+                              toy::read_toy_run(folder_.path() / "second")};
+    page_ = page_html(toy::toy_report(runs).page);
   }
 
   // What the page says of itself after it has been shown, used and measured.
@@ -154,8 +154,8 @@ TEST_F(Browser, ThePageWorksWideAndNarrow) {
 
 TEST_F(Browser, TablesSortAndMarksTellTheirValues) {
   // Of a page with one run, whose first table has numbers in its second column.
-  const std::vector runs = {experiments::read_toy_run(folder_.path() / "first")};
-  const auto found = findings(page_html(toy_report(runs).page), kWide);
+  const std::vector runs = {toy::read_toy_run(folder_.path() / "first")};
+  const auto found = findings(page_html(toy::toy_report(runs).page), kWide);
   if (found.is_null()) return;
   const auto down = found["sorts"][0][1].get<std::vector<double>>();
   const auto up = found["sorts"][1][1].get<std::vector<double>>();

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <string>
 
-#include "report/figure.h"
-#include "report/heat_map.h"
-#include "report/histogram.h"
-#include "report/line_chart.h"
-#include "report/plot_frame.h"
-#include "report/scale.h"
-#include "report/statistics.h"
-#include "report/table.h"
-#include "report/time_map.h"
+#include "report/charts/figure.h"
+#include "report/charts/heat_map.h"
+#include "report/charts/histogram.h"
+#include "report/charts/line_chart.h"
+#include "report/charts/plot_frame.h"
+#include "report/charts/scale.h"
+#include "base/quartiles.h"
+#include "report/charts/table.h"
+#include "report/charts/time_map.h"
 
 namespace quest::report {
 namespace {
@@ -58,20 +58,20 @@ TEST(Scale, LogarithmsPutFactorsSideBySide) {
 }
 
 TEST(Statistics, QuartilesOfWhatIsFinite) {
-  const auto found = quartiles(std::vector<double>{4.0, NAN, 1.0, 2.0, 3.0, 5.0, INFINITY});
+  const auto found = base::quartiles(std::vector<double>{4.0, NAN, 1.0, 2.0, 3.0, 5.0, INFINITY});
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->low, 2.0);
   EXPECT_DOUBLE_EQ(found->middle, 3.0);
   EXPECT_DOUBLE_EQ(found->high, 4.0);
-  EXPECT_DOUBLE_EQ(quartiles(std::vector<double>{1.0, 2.0})->middle, 1.5);
-  EXPECT_FALSE(quartiles(std::vector<double>{NAN}));
-  EXPECT_FALSE(quartiles(std::vector<double>{}));
+  EXPECT_DOUBLE_EQ(base::quartiles(std::vector<double>{1.0, 2.0})->middle, 1.5);
+  EXPECT_FALSE(base::quartiles(std::vector<double>{NAN}));
+  EXPECT_FALSE(base::quartiles(std::vector<double>{}));
 }
 
 TEST(Statistics, BinsHoldTheirLowerEdge) {
-  EXPECT_EQ(bin_counts(std::vector<double>{0.0, 0.04, 0.05, 0.9499, 0.95F, 1.0}, 20).front(), 2);
-  EXPECT_EQ(bin_counts(std::vector<double>{0.0, 0.04, 0.05, 0.9499, 0.95F, 1.0}, 20).back(), 2);
-  EXPECT_EQ(bin_counts(std::vector<double>{0.45F, 0.7F}, 20)[9], 1);
+  EXPECT_EQ(base::bin_counts(std::vector<double>{0.0, 0.04, 0.05, 0.9499, 0.95F, 1.0}, 20).front(), 2);
+  EXPECT_EQ(base::bin_counts(std::vector<double>{0.0, 0.04, 0.05, 0.9499, 0.95F, 1.0}, 20).back(), 2);
+  EXPECT_EQ(base::bin_counts(std::vector<double>{0.45F, 0.7F}, 20)[9], 1);
   EXPECT_EQ(bin_name(19, 20), "95 to 100 %");
 }
 
@@ -90,7 +90,7 @@ TEST(HeatMap, HasACellPerPlace) {
   EXPECT_EQ(panel.summary, "From 0\u00a0% to 100\u00a0% over rate and decay.");
 }
 
-LineChart chart_of(std::vector<std::optional<Quartiles>> points) {
+LineChart chart_of(std::vector<std::optional<base::Quartiles>> points) {
   return {.title = "norms",
           .x_title = "epoch",
           .y_title = "norm",
@@ -100,14 +100,14 @@ LineChart chart_of(std::vector<std::optional<Quartiles>> points) {
 }
 
 TEST(LineChart, LinesStayInsideTheFrame) {
-  const auto panel = line_chart(chart_of({Quartiles{0, 0, 0}, Quartiles{5, 5, 5}, Quartiles{10, 10, 10}}));
+  const auto panel = line_chart(chart_of({base::Quartiles{0, 0, 0}, base::Quartiles{5, 5, 5}, base::Quartiles{10, 10, 10}}));
   expect_contains(panel.drawing, "d=\"M60 176L185 103L310 30\"");
   expect_contains(panel.drawing, "aria-label=\"epoch 2&#10;keys: 5\"");
   EXPECT_EQ(count(panel.drawing, "class=\"mark"), 3);
 }
 
 TEST(LineChart, AMissingPointIsAGap) {
-  const Quartiles point{1, 2, 3};
+  const base::Quartiles point{1, 2, 3};
   const auto panel = line_chart(chart_of({point, std::nullopt, point, point}));
   EXPECT_EQ(count(panel.drawing, "class=\"line\""), 2);
   expect_contains(panel.drawing, "epoch 2&#10;keys: –");
@@ -118,11 +118,11 @@ TEST(LineChart, NothingToDrawIsSaid) {
   expect_contains(panel.drawing, "no training failed");
   EXPECT_EQ(panel.summary, "no training failed.");
   EXPECT_EQ(range_from_zero(chart_of({}).series).to, 1.0);
-  EXPECT_EQ(range_from_zero(chart_of({Quartiles{1, 2, 3.3}}).series).to, 4.0);
+  EXPECT_EQ(range_from_zero(chart_of({base::Quartiles{1, 2, 3.3}}).series).to, 4.0);
 }
 
 TEST(LineChart, PointsLieAtTheirSteps) {
-  auto chart = chart_of({Quartiles{1, 2, 3}, Quartiles{4, 4, 4}, Quartiles{5, 5, 5}});
+  auto chart = chart_of({base::Quartiles{1, 2, 3}, base::Quartiles{4, 4, 4}, base::Quartiles{5, 5, 5}});
   chart.steps = {100, 200, 400};
   const auto panel = line_chart(chart);
   expect_contains(panel.drawing, "d=\"M60 146.8L143.33 117.6L310 103\"");
@@ -131,14 +131,14 @@ TEST(LineChart, PointsLieAtTheirSteps) {
 }
 
 TEST(LineChart, FarValuesGetALogarithmicAxis) {
-  auto chart = chart_of({Quartiles{1, 1, 1}, Quartiles{99, 99, 99}});
+  auto chart = chart_of({base::Quartiles{1, 1, 1}, base::Quartiles{99, 99, 99}});
   fit_y(chart);
   EXPECT_EQ(chart.y_spacing, Spacing::linear);
-  chart.series[0].points.emplace_back(Quartiles{1e4, 1e4, 1e4});
+  chart.series[0].points.emplace_back(base::Quartiles{1e4, 1e4, 1e4});
   fit_y(chart);
   EXPECT_EQ(chart.y_spacing, Spacing::logarithmic);
   expect_contains(line_chart(chart).drawing, "d=\"M60 172.63L185 103.15L310 33.37\"");
-  chart = chart_of({Quartiles{-3, -2, -1}, Quartiles{1, 2, 3}});
+  chart = chart_of({base::Quartiles{-3, -2, -1}, base::Quartiles{1, 2, 3}});
   fit_y(chart);
   EXPECT_EQ(chart.y.from, -4.0);
 }

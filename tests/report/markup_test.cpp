@@ -1,4 +1,4 @@
-#include "report/markup.h"
+#include "report/charts/markup.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "report/palette.h"
+#include "report/charts/palette.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "train/run_folder.h"
-#include "train/run_log.h"
+#include "train/run/run_folder.h"
+#include "train/run/run_log.h"
 
 namespace quest::report {
 namespace {

@@ -7,12 +7,12 @@
 #include <stdexcept>
 
 #include "report/attention_figures.h"
-#include "report/png.h"
-#include "report/step_axis.h"
-#include "report/write.h"
+#include "report/charts/png.h"
+#include "report/charts/step_axis.h"
+#include "report/page/write.h"
 #include "synthetic_training.h"
 #include "tests/testing/temporary_folder.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace quest::report {
 namespace {

@@ -1,6 +1,6 @@
 // The figures of a head against the plain formula in float64, over every pair of options.
 
-#include "train/attention_summary.h"
+#include "train/monitor/attention_summary.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

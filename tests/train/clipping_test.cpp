@@ -1,4 +1,4 @@
-#include "train/clipping.h"
+#include "train/optim/clipping.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

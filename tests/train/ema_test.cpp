@@ -1,4 +1,4 @@
-#include "train/ema.h"
+#include "train/optim/ema.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-#include "train/engine.h"
+#include "train/engine/engine.h"
 
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "data/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/train/quiet_listener.h"
 #include "tests/train/tiny_task.h"

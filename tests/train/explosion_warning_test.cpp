@@ -1,4 +1,4 @@
-#include "train/explosion_warning.h"
+#include "train/run/explosion_warning.h"
 
 #include <gtest/gtest.h>
 

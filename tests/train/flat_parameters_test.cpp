@@ -1,4 +1,4 @@
-#include "train/flat_parameters.h"
+#include "train/optim/flat_parameters.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

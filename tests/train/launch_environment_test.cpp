@@ -1,4 +1,4 @@
-#include "train/launch_environment.h"
+#include "train/distributed/launch_environment.h"
 
 #include <gtest/gtest.h>
 

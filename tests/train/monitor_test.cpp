@@ -1,11 +1,11 @@
-#include "train/monitor.h"
+#include "train/monitor/monitor.h"
 
 #include <gtest/gtest.h>
 #include <quest/nn/block.h>
 #include <torch/torch.h>
 
 #include "tests/testing/tensors.h"
-#include "train/explosion_warning.h"
+#include "train/run/explosion_warning.h"
 
 namespace quest::train {
 namespace {

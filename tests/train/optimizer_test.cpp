@@ -1,6 +1,6 @@
 // What torch.optim has is compared with it in test_torch.py; here LAMB, and what holds of every optimiser.
 
-#include "train/optimizer.h"
+#include "train/optim/optimizer.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -9,7 +9,7 @@
 
 #include "tests/testing/tensors.h"
 #include "tests/train/small_model.h"
-#include "train/flat_updates.h"
+#include "train/optim/flat_updates.h"
 
 namespace quest::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/parameter_groups.h"
+#include "train/optim/parameter_groups.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -11,9 +11,9 @@
 #include <random>
 #include <thread>
 
-#include "data/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "tests/testing/temporary_folder.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace quest::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/listener.h"
+#include "train/run/listener.h"
 
 namespace quest::testing {
 

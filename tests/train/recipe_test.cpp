@@ -1,4 +1,4 @@
-#include "train/recipe.h"
+#include "train/engine/recipe.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@ std::string error_of(std::initializer_list<const char*> assignments) {
   Recipe recipe;
   Fields fields;
   describe(fields, recipe);
-  std::vector<Setting> settings;
-  for (const char* assignment : assignments) settings.push_back(setting_of_assignment(assignment));
+  std::vector<recipe::Setting> settings;
+  for (const char* assignment : assignments) settings.push_back(recipe::setting_of_assignment(assignment));
   try {
     fields.apply(settings);
-  } catch (const RecipeError& error) {
+  } catch (const recipe::RecipeError& error) {
     return error.what();
   }
   return "";
@@ -24,7 +24,7 @@ TEST(Recipe, ItsDefaultsAreARecipe) {
   Fields fields;
   describe(fields, recipe);
   const auto written = fields.toml();
-  EXPECT_NO_THROW(fields.apply(settings_of_toml(written, "defaults")));
+  EXPECT_NO_THROW(fields.apply(recipe::settings_of_toml(written, "defaults")));
   EXPECT_EQ(fields.toml(), written);
 }
 

@@ -1,4 +1,4 @@
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

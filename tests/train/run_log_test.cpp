@@ -1,4 +1,4 @@
-#include "train/run_log.h"
+#include "train/run/run_log.h"
 
 #include <gtest/gtest.h>
 
@@ -115,14 +115,14 @@ TEST(RunLog, GoesOnAfterTheStepOfTheCheckpoint) {
   }
 }
 
-TEST(LineFile, EveryPlaceToBeKilledAtIsReadable) {
+TEST(base::LineFile, EveryPlaceToBeKilledAtIsReadable) {
   const TemporaryFolder temporary;
   const auto file = temporary.path() / "lines";
   const std::string text = "{\"step\":1}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3}\n";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     const auto left = text.substr(0, size);
     std::ofstream(file, std::ios::binary | std::ios::trunc) << left;
-    EXPECT_EQ(read_lines(file).size(), static_cast<std::size_t>(std::ranges::count(left, '\n'))) << left;
+    EXPECT_EQ(base::read_lines(file).size(), static_cast<std::size_t>(std::ranges::count(left, '\n'))) << left;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "train/sampler.h"
+#include "train/engine/sampler.h"
 
 #include <gtest/gtest.h>
 

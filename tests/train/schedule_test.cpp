@@ -1,6 +1,6 @@
 // Figures worked out by hand; what torch.optim.lr_scheduler has is compared with it in test_torch.py.
 
-#include "train/schedule.h"
+#include "train/optim/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <torch/torch.h>
 
-#include "train/flat_parameters.h"
-#include "train/parameter_groups.h"
+#include "train/optim/flat_parameters.h"
+#include "train/optim/parameter_groups.h"
 
 namespace quest::testing {
 

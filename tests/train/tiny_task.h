@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "quest/nn/attention.h"
-#include "train/task.h"
+#include "train/engine/task.h"
 
 namespace quest::testing {
 

@@ -9,7 +9,7 @@
 
 #include "tests/train/quiet_listener.h"
 #include "tests/train/tiny_task.h"
-#include "train/engine.h"
+#include "train/engine/engine.h"
 
 int main(int count, char** words) {
   using namespace quest;

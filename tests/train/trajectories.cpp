@@ -6,8 +6,8 @@
 #include <iomanip>
 #include <iostream>
 
-#include "train/optimizer.h"
-#include "train/schedule.h"
+#include "train/optim/optimizer.h"
+#include "train/optim/schedule.h"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "tests/train/small_model.h"
-#include "train/communicator.h"
-#include "train/gradient_averaging.h"
-#include "train/optimizer.h"
+#include "train/distributed/communicator.h"
+#include "train/distributed/gradient_averaging.h"
+#include "train/optim/optimizer.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "train/event_file.h"
+#include "train/run/event_file.h"
 
 int main(int /*count*/, char** arguments) {
   using quest::train::EventFile;

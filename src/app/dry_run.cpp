@@ -1,0 +1,95 @@
+#include "app/dry_run.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "app/peak_memory.h"
+#include "train/engine/autocast.h"
+#include "train/engine/sampler.h"
+#include "train/optim/update_rules.h"
+
+namespace quest::app {
+namespace {
+
+std::vector<std::pair<std::string, std::int64_t>> parts_of(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, std::int64_t>> parts;
+  for (const auto& parameter : model.named_parameters(false)) {
+    parts.emplace_back(parameter.key(), parameter.value().numel());
+  }
+  for (const auto& child : model.named_children()) {
+    if (const auto count = parameter_count(*child.value()); count > 0) parts.emplace_back(child.key(), count);
+  }
+  return parts;
+}
+
+std::size_t optimizer_buffers(const std::string& name) {
+  const auto rules = train::update_rules();
+  return std::ranges::find(rules, name, &train::UpdateRule::name)->state.size();
+}
+
+double peak_of_batch(train::Task& task, const train::Recipe& recipe, std::int64_t samples) {
+  std::vector<std::int64_t> indices(samples);
+  std::iota(indices.begin(), indices.end(), 0);
+  task.model().train();
+  const auto device = task.model().parameters().front().device().type();
+  return peak_bytes([&] {
+    const train::Autocast autocast(recipe.train.precision == "bfloat16", device);
+    task.loss({.epoch = 0, .samples = indices}).backward();
+  });
+}
+
+// Memory grows by the same amount with every sample, but for batches so small that the gradient of one weight outweighs
+// the samples.
+double activation_bytes(train::Task& task, const train::Recipe& recipe) {
+  const auto batch = recipe.train.batch_size;
+  const auto few = std::max<std::int64_t>(1, batch / 8);
+  const auto more = std::max<std::int64_t>(1, batch / 4);
+  (void)peak_of_batch(task, recipe, few);  // makes the gradients of the parameters, which are counted elsewhere
+  const double least = peak_of_batch(task, recipe, few);
+  if (more == few) return least;
+  const double each = (peak_of_batch(task, recipe, more) - least) / static_cast<double>(more - few);
+  return least + each * static_cast<double>(batch - few);
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const torch::nn::Module& model) {
+  std::int64_t count = 0;
+  for (const auto& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::string& recipe_name,
+                     std::int64_t processes) {
+  TrainingPlan plan{.task = recipe.task, .recipe = recipe_name, .parts = parts_of(task.model())};
+  const auto weights = static_cast<double>(plan.parameters()) * sizeof(float);
+  plan.forward_flop = task.forward_flops();
+  plan.memory = {.weights = weights,
+                 .gradients = weights,
+                 .optimizer = weights * static_cast<double>(optimizer_buffers(recipe.optimizer.name)),
+                 .average = recipe.train.ema > 0.0 ? weights : 0.0,
+                 .activations = activation_bytes(task, recipe)};
+  plan.samples = task.train_size();
+  plan.step_samples = recipe.train.batch_size * recipe.train.accumulate * processes;
+  plan.epochs = recipe.train.epochs;
+  plan.steps_per_epoch = train::Sampler({.samples = plan.samples,
+                                         .batch = recipe.train.batch_size,
+                                         .accumulate = recipe.train.accumulate,
+                                         .processes = processes},
+                                        recipe.seed)
+                             .steps_per_epoch();
+  plan.learning_rate = [plan = plan, recipe](std::int64_t step) {
+    return train::learning_rate(recipe.schedule, recipe.optimizer.lr, step, plan.steps(), plan.steps_per_epoch);
+  };
+  return plan;
+}
+
+std::uintmax_t checkpoint_bytes(const torch::nn::Module& model, const train::Recipe& recipe) {
+  constexpr std::uintmax_t kLogs = 16U << 20U;
+  const std::uintmax_t weights = parameter_count(model) * sizeof(float);
+  const std::uintmax_t resume =
+      weights * (1 + optimizer_buffers(recipe.optimizer.name) + (recipe.train.ema > 0.0 ? 1 : 0));
+  return 2 * weights + 2 * resume + kLogs;
+}
+
+}  // namespace quest::app

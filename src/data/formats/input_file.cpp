@@ -1,0 +1,45 @@
+#include "data/formats/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "data/formats/format_error.h"
+
+namespace quest::data {
+namespace {
+
+[[noreturn]] void fail(const std::string& step) { throw FormatError(step + ": " + std::strerror(errno)); }
+
+}  // namespace
+
+InputFile::InputFile(const std::filesystem::path& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) fail("the file cannot be opened");
+  struct stat status{};
+  const bool known = ::fstat(file_, &status) == 0;
+  if (known && S_ISREG(status.st_mode)) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
+    return;
+  }
+  ::close(file_);
+  throw FormatError("expected a file, found a folder or a device");
+}
+
+InputFile::~InputFile() { ::close(file_); }
+
+void InputFile::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const auto count = ::pread(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("reading at byte " + std::to_string(offset));
+    if (count == 0) throw FormatError("the file ends at byte " + std::to_string(offset) + ", while it was read");
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+}  // namespace quest::data

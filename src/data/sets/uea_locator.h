@@ -1,0 +1,28 @@
+#pragma once
+
+// Where the time-series experiment finds its data. Needs no torch.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/sets/uea_archive.h"
+
+namespace quest::data {
+
+struct TimeSeriesSource {
+  std::string name = "JapaneseVowels";  // empty: the only data set in the folder
+  std::string folder;
+};
+
+// The source's own, $QUEST_DATA and uea/ in it, and the cache.
+[[nodiscard]] std::vector<std::filesystem::path> time_series_folders(const TimeSeriesSource& source);
+
+[[nodiscard]] std::optional<UeaFiles> find_time_series(const TimeSeriesSource& source);
+
+// Throws train::RecipeError for a name that is no data set's, which names the nearest, and std::runtime_error that says
+// which files are wanted and where.
+[[nodiscard]] UeaFiles require_time_series(const TimeSeriesSource& source);
+
+}  // namespace quest::data

@@ -1,0 +1,50 @@
+#pragma once
+
+// The mean of the gradients of all processes, exchanged while the backward pass still computes the rest.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "train/distributed/communicator.h"
+#include "train/optim/flat_parameters.h"
+
+namespace quest::train {
+
+class GradientAveraging {
+ public:
+  // Buckets are contiguous parts of the flat gradients. They are exchanged in the order of the buffer, which is the
+  // order in which a backward pass completes them.
+  static constexpr std::int64_t kBucketBytes = 25 << 20;
+  GradientAveraging(FlatParameters& parameters, Communicator& communicator, std::int64_t bucket_bytes = kBucketBytes);
+  ~GradientAveraging();
+  GradientAveraging(const GradientAveraging&) = delete;
+  GradientAveraging& operator=(const GradientAveraging&) = delete;
+
+  // The next backward pass is the last of this step: what it completes is exchanged. Gradients of passes before it are
+  // only added up.
+  void begin();
+  // Waits until every gradient is the mean; also of parameters that no pass has reached.
+  void finish();
+
+ private:
+  struct Bucket {
+    at::Tensor gradients;
+    std::size_t slices = 0;
+    std::size_t missing = 0;
+    std::unique_ptr<Communicator::Pending> pending;
+  };
+
+  void gradient_ready(std::size_t slice);
+  void start_next();
+
+  FlatParameters& parameters_;
+  Communicator& communicator_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_slice_;
+  std::vector<bool> ready_;
+  std::size_t next_ = 0;
+  bool active_ = false;
+};
+
+}  // namespace quest::train

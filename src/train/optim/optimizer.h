@@ -1,0 +1,64 @@
+#pragma once
+
+// Optimisers over the flat buffers of a model: AdamW, Adam, RAdam and SGD as torch.optim defines them, and LAMB with
+// the trust ratio of each decayed tensor (You et al. 2020, bias correction on, no bounds on the ratio).
+
+#include "recipe/fields.h"
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/optim/flat_parameters.h"
+
+namespace quest::train {
+
+struct OptimizerOptions {
+  std::string name = "adamw";
+  double lr = 1e-3;
+  double weight_decay = 0.0;
+  bool decay_all = false;    // see GroupingOptions
+  double layer_decay = 1.0;  // see GroupingOptions
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double momentum = 0.9;   // sgd
+  bool nesterov = false;   // sgd
+  double clip_norm = 0.0;  // see clip_gradients
+  double clip_each = 0.0;  // see clip_gradients
+};
+
+struct UpdateRule;
+
+class Optimizer {
+ public:
+  // Weight decay and factors of the learning rate are those of the groups.
+  Optimizer(FlatParameters& parameters, const OptimizerOptions& options);
+
+  // One update from the gradients as they stand. beta1 (sgd: momentum) takes the place of the option's where given.
+  void step(double lr, std::optional<double> beta1 = std::nullopt);
+
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+
+  // torch's names: exp_avg.<parameter>, exp_avg_sq.<parameter> or momentum_buffer.<parameter>; and "step", an integer.
+  [[nodiscard]] NamedTensors state() const;
+  void load_state(const NamedTensors& tensors);
+
+ private:
+  FlatParameters& parameters_;
+  OptimizerOptions options_;
+  const UpdateRule& rule_;
+  std::vector<at::Tensor> state_;
+  std::int64_t steps_ = 0;
+};
+
+std::span<const std::string_view> optimizer_names();
+
+// The keys optimizer.*
+void describe(recipe::Fields& fields, OptimizerOptions& options);
+
+}  // namespace quest::train

@@ -1,0 +1,35 @@
+#pragma once
+
+// Which parameters of a model are decayed, and with which learning rate each is trained.
+
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "train/optim/flat_parameters.h"
+
+namespace quest::train {
+
+struct GroupingOptions {
+  double weight_decay = 0.0;
+  // false: none for parameters with fewer than two dimensions, names that end in "bias", and position embeddings, class
+  // and distillation tokens
+  bool decay_all = false;
+  // The learning rate of a layer is that of the layer above times this.
+  double layer_decay = 1.0;
+  // A further factor of the learning rate by name.
+  std::function<double(const std::string&)> lr_scale;
+};
+
+// The trainable parameters of a model, a shared one once. Groups of later layers come first, decayed before not
+// decayed.
+std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, const GroupingOptions& options);
+
+// The layer that a parameter of a vision transformer of this depth belongs to, as timm counts: 0 for the tokens,
+// position and patch embeddings, i + 1 for blocks.i, the last block's also for the norm behind it, depth + 1 for the
+// head.
+std::int64_t layer_of(const std::string& name, std::int64_t depth);
+
+}  // namespace quest::train

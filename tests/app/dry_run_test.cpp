@@ -1,0 +1,92 @@
+#include "app/dry_run.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "app/peak_memory.h"
+
+namespace quest::app {
+namespace {
+
+TEST(PeakBytes, IsTheMostHeldAtOnce) {
+  const auto floats = [](std::int64_t count) { return at::empty({count}, at::kFloat); };
+  const auto held_before = floats(1 << 20);
+  EXPECT_EQ(app::peak_bytes([&] {
+              const auto kept = floats(1000);
+              {
+                const auto dropped = floats(500);
+              }
+              const auto later = floats(200);
+            }),
+            1500.0 * sizeof(float));
+  EXPECT_EQ(app::peak_bytes([] {}), 0.0);
+}
+
+// Two linear layers around a ReLU, with a batch of ones.
+class FakeTask final : public train::Task {
+ public:
+  FakeTask() : model_(torch::nn::Linear(kIn, kHidden), torch::nn::ReLU(), torch::nn::Linear(kHidden, 1)) {}
+
+  torch::nn::Module& model() override { return *model_; }
+  [[nodiscard]] std::int64_t train_size() const override { return 1001; }
+  [[nodiscard]] double forward_flops() const override { return 2.0 * (kIn * kHidden + kHidden); }
+  [[nodiscard]] train::Selection selection() const override { return {.metric = "loss"}; }
+  at::Tensor loss(const train::TrainBatch& batch) override {
+    passes_.push_back(static_cast<std::int64_t>(batch.samples.size()));
+    return model_->forward(torch::ones({passes_.back(), kIn})).mean();
+  }
+  std::vector<train::Tally> evaluate(train::Shard) override { return {}; }
+
+  static constexpr std::int64_t kIn = 64;
+  static constexpr std::int64_t kHidden = 4096;
+  static constexpr std::int64_t kParameters = kIn * kHidden + kHidden + kHidden + 1;
+  std::vector<std::int64_t> passes_;
+
+ private:
+  torch::nn::Sequential model_;
+};
+
+train::Recipe recipe_with_batch(std::int64_t batch) {
+  train::Recipe recipe;
+  recipe.task = "fake";
+  recipe.train.batch_size = batch;
+  recipe.train.accumulate = 2;
+  recipe.train.epochs = 3;
+  return recipe;
+}
+
+TEST(DryRun, CountsModelStepsAndState) {
+  FakeTask task;
+  auto recipe = recipe_with_batch(100);
+  recipe.train.ema = 0.999;
+  const auto plan = app::plan_of(task, recipe, "my", 2);
+  EXPECT_EQ(plan.parameters(), FakeTask::kParameters);
+  EXPECT_EQ(plan.parts.size(), 2U) << "the ReLU has no parameters";
+  EXPECT_EQ(plan.step_samples, 400);
+  EXPECT_EQ(plan.steps_per_epoch, 3) << "1001 samples, the last step takes what is left";
+  EXPECT_EQ(plan.steps(), 9);
+  EXPECT_EQ(plan.memory.optimizer, 2.0 * plan.memory.weights) << "adamw keeps two numbers for each parameter";
+  EXPECT_EQ(plan.memory.average, plan.memory.weights);
+  EXPECT_DOUBLE_EQ(plan.learning_rate(0), recipe.optimizer.lr);
+}
+
+TEST(DryRun, MemoryOfALargeBatchIsEstimatedFromSmallerOnes) {
+  constexpr std::int64_t kBatch = 512;
+  FakeTask task;
+  const auto plan = app::plan_of(task, recipe_with_batch(kBatch), "my", 1);
+  for (const auto samples : task.passes_) EXPECT_LE(samples, kBatch / 4);
+  const double measured =
+      app::peak_bytes([&] { task.loss({.epoch = 0, .samples = std::vector<std::int64_t>(kBatch)}).backward(); });
+  EXPECT_NEAR(plan.memory.activations / measured, 1.0, 0.05);
+}
+
+TEST(DryRun, CheckpointsNeedRoomForTheOneBeingWritten) {
+  FakeTask task;
+  const auto weights = static_cast<std::uintmax_t>(FakeTask::kParameters) * sizeof(float);
+  const auto bytes = app::checkpoint_bytes(task.model(), recipe_with_batch(1));
+  EXPECT_GE(bytes, (2 + 2 * 3) * weights);
+  EXPECT_LE(bytes, (2 + 2 * 3) * weights + (32U << 20U));
+}
+
+}  // namespace
+}  // namespace quest::app
