@@ -14,7 +14,7 @@ define build
 endef
 run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error $(and $(2),--tests-regex '$(2)')
 
-.PHONY: build setup setup-test setup-check demo test bench install format format-check lint asan tsan fuzz neon cuda clean
+.PHONY: build announce setup setup-test setup-check demo test bench install format format-check lint asan tsan fuzz neon cuda clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -26,14 +26,19 @@ setup-test:
 setup-check:
 	@scripts/setup.sh check
 
-build: setup
-	$(call build,release,build)
+# What installs and runs; the tests are built by `test`.
+build: announce setup
+	$(call build,release,build,quest_cli)
+
+announce:
+	@test -x build/quest || scripts/setup.sh announce
 
 demo: build
 	@build/quest demo
-	@build/quest toy
+	@build/quest demo --train
 
-test: setup-test build
+test: announce setup-test
+	$(call build,release,build)
 	@$(call run_tests,build)
 
 bench: build

@@ -43,3 +43,13 @@ function(quest_pytest name file)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77
     ENVIRONMENT "PYTHONPATH=${site_packages};PYTHONDONTWRITEBYTECODE=1;${ARGN}")
 endfunction()
+
+# quest_cuda_check(TEST [TARGETS...]): a test that `make cuda` runs, and what it needs built.
+function(quest_cuda_check test)
+  if(ARGN)
+    add_dependencies(cuda_checks ${ARGN})
+  endif()
+  if(TEST ${test})
+    set_tests_properties(${test} PROPERTIES LABELS cuda)
+  endif()
+endfunction()

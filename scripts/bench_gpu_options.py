@@ -1,4 +1,4 @@
-"""Times QUEST with options on a GPU beside ``normalize`` + PyTorch's attention, as a table for docs/performance.md.
+"""Times QUEST with options on a GPU beside ``normalize`` + PyTorch's attention, as a table for a notebook in lab/.
 
 Usage: bench_gpu_options.py [--dtype TYPE] [--rounds N] [NAME...]
   --dtype    bfloat16 (as by default), float16 or float32

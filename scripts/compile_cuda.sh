@@ -9,5 +9,5 @@ if ! command -v nvcc >/dev/null; then
   exit
 fi
 cmake --preset cuda -DQUEST_TORCH_DIR="${TORCH_DIR:-}"
-cmake --build build-cuda -j "${JOBS:-$(nproc)}" --target quest_ops quest_ops_cuda tests_toy_cuda tests_ptx tests_ptx_sweep
-ctest --test-dir build-cuda --output-on-failure --no-tests=error --tests-regex '^tests_(ops|cuda|toy_cuda|ptx|ptx_sweep)$'
+cmake --build build-cuda -j "${JOBS:-$(nproc)}" --target cuda_checks
+ctest --test-dir build-cuda --output-on-failure --no-tests=error --label-regex '^cuda$'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs: Debian packages and, unless TORCH_DIR names one, a torch in .venv.
-# Does nothing where nothing is missing.   Usage: scripts/setup.sh [test|check]   (test: also what the tests of the Python
-# package import; check: also the linters' packages)
+# Does nothing where nothing is missing.   Usage: scripts/setup.sh [test|check|announce]   (test: also what the tests of the
+# Python package import; check: also the linters' packages; announce: only says what a first build downloads and takes)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -70,6 +70,17 @@ require_space() {
       "Make room, or name a torch that is installed already with TORCH_DIR."
 }
 
+announce() {
+  local count
+  echo "The first build compiles the program: about 8 minutes on two cores."
+  if command -v dpkg-query >/dev/null; then
+    count=$(missing_packages | wc -l)
+    ((count == 0)) || echo "Before that it downloads $count Debian packages, up to 150 MB."
+  fi
+  [[ -n ${TORCH_DIR:-} ]] || venv_has_torch ||
+    echo "It downloads torch $torch_version, about 200 MB, into .venv, which takes 1 GB there."
+}
+
 pip_install() {
   .venv/bin/python3 -m pip install --disable-pip-version-check "$@"
 }
@@ -91,6 +102,10 @@ install_test_modules() {
   venv_can_test || fail "tests/python/requirements.txt did not install into .venv; see pip's messages above"
 }
 
+if [[ ${1:-} == announce ]]; then
+  announce
+  exit
+fi
 install_packages "$@"
 if [[ -z ${TORCH_DIR:-} ]]; then
   install_torch

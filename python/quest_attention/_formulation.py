@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from ._rules import RULES
+
 GainAxes = Literal["none", "head", "dim", "head_and_dim"]
 
 
@@ -36,19 +38,7 @@ class Formulation:
         return 1.0 / math.sqrt(head_dim) if self.divide_by_sqrt_dim else 1.0
 
 
-FORMULATIONS: dict[str, Formulation] = {
-    formulation.name: formulation
-    for formulation in (
-        Formulation("standard", divide_by_sqrt_dim=True),
-        Formulation("quest", normalize_k=True),
-        Formulation("qnorm", normalize_q=True),
-        Formulation("qknorm_hs", normalize_q=True, normalize_k=True, gain_axes="head", gain_is_learned=True),
-        Formulation("qknorm_ds", normalize_q=True, normalize_k=True, gain_axes="dim", gain_is_learned=True),
-        Formulation("qknorm", normalize_q=True, normalize_k=True, gain_axes="head_and_dim", gain_is_learned=True),
-        Formulation("elliptical", divide_by_sqrt_dim=True, gain_axes="head_and_dim"),
-        Formulation("elliptical_quest", normalize_k=True, gain_axes="head_and_dim"),
-    )
-}
+FORMULATIONS: dict[str, Formulation] = {rule["name"]: Formulation(**rule) for rule in RULES["formulations"]}
 
 
 def find_formulation(formulation: str | Formulation) -> Formulation:

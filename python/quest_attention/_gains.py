@@ -1,24 +1,30 @@
-"""Learned gains as parameters of a layer.
-
-| formulation | parameters | shape | start | gain |
-| --- | --- | --- | --- | --- |
-| qknorm_hs | quest_log_gain | [H, 1] | log 10 | its exponential, at most 100 |
-| qknorm_ds | quest_query_gain, quest_key_gain | [1, D] | 1 | their product |
-| qknorm | quest_query_gain, quest_key_gain | [H, D] | 1 | their product |
-"""
+"""Learned gains as parameters of a layer."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ._formulation import Formulation
+from ._formulation import Formulation, GainAxes
+from ._rules import RULES
 
-FIRST_HEAD_GAIN, MOST_HEAD_GAIN = 10.0, 100.0
-LOG_GAIN, QUERY_GAIN, KEY_GAIN = GAIN_NAMES = "quest_log_gain", "quest_query_gain", "quest_key_gain"
+
+@dataclass(frozen=True)
+class LearnedGain:
+    axes: GainAxes
+    parameters: list[str]  # each [H or 1, D or 1]
+    varies_by_head: bool
+    varies_by_dim: bool
+    is_exponential: bool  # the gain is the product of the parameters' exponentials; otherwise of the parameters
+    start: float  # of each parameter
+    most: float | None  # what a larger parameter counts as
+
+
+LEARNED_GAINS: dict[str, LearnedGain] = {rule["axes"]: LearnedGain(**rule) for rule in RULES["learned_gains"]}
+GAIN_NAMES = list(dict.fromkeys(name for rule in LEARNED_GAINS.values() for name in rule.parameters))
 
 
 def _keep_gains_without_saved_ones(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
@@ -31,13 +37,10 @@ def _keep_gains_without_saved_ones(module: nn.Module, state: dict[str, Any], pre
 
 def add_gains(module: nn.Module, formulation: Formulation, heads: int, dim: int) -> None:
     device = next((parameter.device for parameter in module.parameters()), None)
-    if formulation.gain_axes == "head":
-        start = torch.full((heads, 1), math.log(FIRST_HEAD_GAIN), device=device)
-        module.register_parameter(LOG_GAIN, nn.Parameter(start))
-    else:
-        shape = (1 if formulation.gain_axes == "dim" else heads, dim)
-        for name in (QUERY_GAIN, KEY_GAIN):
-            module.register_parameter(name, nn.Parameter(torch.ones(shape, device=device)))
+    rule = LEARNED_GAINS[formulation.gain_axes]
+    shape = (heads if rule.varies_by_head else 1, dim if rule.varies_by_dim else 1)
+    for name in rule.parameters:
+        module.register_parameter(name, nn.Parameter(torch.full(shape, rule.start, device=device)))
     module._quest_gain_hook = module.register_load_state_dict_pre_hook(_keep_gains_without_saved_ones)  # type: ignore[assignment]
 
 
@@ -51,8 +54,14 @@ def remove_gains(module: nn.Module) -> None:
 
 
 def gain_of(module: nn.Module) -> Tensor | None:
-    log_gain = getattr(module, LOG_GAIN, None)
-    if log_gain is not None:
-        return log_gain.clamp(max=math.log(MOST_HEAD_GAIN)).exp()
-    query_gain = getattr(module, QUERY_GAIN, None)
-    return None if query_gain is None else query_gain * getattr(module, KEY_GAIN)
+    for rule in LEARNED_GAINS.values():
+        if getattr(module, rule.parameters[0], None) is None:
+            continue
+        gain: Tensor | None = None
+        for name in rule.parameters:
+            factor = getattr(module, name)
+            factor = factor if rule.most is None else factor.clamp(max=rule.most)
+            factor = factor.exp() if rule.is_exponential else factor
+            gain = factor if gain is None else gain * factor
+        return gain
+    return None

@@ -15,6 +15,7 @@ from ._attention import observers
 from ._call import Call
 from ._formulation import FORMULATIONS
 from ._paths import statistics_of
+from ._rules import RULES, ExplosionDetector
 from ._summary import FIELDS, summarize
 from ._switch import Switch, switch_is_active
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class ExplosionWarning(UserWarning):
-    """The largest logit of a layer keeps growing: training is about to diverge."""
+    """The largest logit of a head keeps growing: training is about to diverge.
+
+    Lower the learning rate, or bound the logits with ``quest_attention.patch(model, "quest")``.
+    """
 
 
 class Record(NamedTuple):
@@ -35,9 +39,7 @@ class Record(NamedTuple):
 class Monitor:
     """What ``monitor`` collected. A step is one call of the model in training mode."""
 
-    def __init__(
-        self, every: int, every_sequence: int, warn: bool, explosion_logit: float, explosion_growth: float
-    ) -> None:
+    def __init__(self, every: int, every_sequence: int, detector: ExplosionDetector | None) -> None:
         self.every = every
         self.every_sequence = every_sequence
         self.step = -1
@@ -45,10 +47,8 @@ class Monitor:
         self.records: list[Record] = []
         self._layers: list[str] = []
         self._own_switch = ExitStack()
-        self._warn = warn
-        self._limits = (explosion_logit, explosion_growth)
-        self._first: dict[str, float] = {}
-        self._warned: set[str] = set()
+        self._detector = detector
+        self._not_finite: set[str] = set()
 
     def observe(self, call: Call, lse: Tensor | None) -> None:
         if not self.is_sampling or call.q.numel() == 0 or call.k.numel() == 0:
@@ -58,27 +58,24 @@ class Monitor:
         with torch.no_grad():
             self.records.append(Record(self.step, self._layers[-1], summarize(part, stats)))
 
-    def check(self) -> None:
-        """Warns once per layer when its largest logit is large and has grown several times since the first step."""
-        limit, growth = self._limits
-        for record in reversed(self.records):
-            if record.step != self.step:
-                break
-            largest = record.values[:, 0].max().item()
-            first = self._first.setdefault(record.layer, max(abs(largest), 1.0))
-            exploded = not math.isfinite(largest) or (largest > limit and largest > growth * first)
-            if exploded and record.layer not in self._warned:
-                self._warned.add(record.layer)
-                head = int(record.values[:, 0].argmax())
-                _, q_norm, k_norm, *_ = record.values[head].tolist()
-                warnings.warn(
-                    f"logit explosion under way in {record.layer!r}, head {head}: the largest logit is {largest:.3g} "
-                    f"at step {self.step} and was {first:.3g}; it comes from |q| = {q_norm:.3g} and "
-                    f"|k| = {k_norm:.3g}. Lower the learning rate, or bound the logits with "
-                    "quest_attention.patch(model, 'quest')",
-                    ExplosionWarning,
-                    stacklevel=2,
+    def check(self, detector: ExplosionDetector) -> None:
+        """Warns of the logits of this step that have grown too much, and of a layer's first that are not finite."""
+        first = len(self.records)
+        while first > 0 and self.records[first - 1].step == self.step:
+            first -= 1
+        for step, layer, values in self.records[first:]:
+            logits, _, key_norms, entropies, _ = values.t().tolist()
+            messages = detector.add(step, layer, logits, key_norms)
+            # NaN is never the largest, but the entropy has it. Minus infinity alone: no query of the head sees a key.
+            broken = [head for head, logit in enumerate(logits) if logit == math.inf or math.isnan(entropies[head])]
+            if broken and layer not in self._not_finite:
+                self._not_finite.add(layer)
+                head = broken[0]
+                messages.append(
+                    f"layer {layer} head {head}: logits are not finite at step {step}, key norm {key_norms[head]:.1f}"
                 )
+            for message in messages:
+                warnings.warn(message, ExplosionWarning, stacklevel=2)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """step, layer, head and the five figures, one tuple per head."""
@@ -150,8 +147,8 @@ def follow(model: nn.Module, watch: Monitor) -> list[Any]:
 
     def end(module: nn.Module, args: Any, output: Any) -> None:
         watch._own_switch.close()
-        if watch.is_sampling and watch._warn:
-            watch.check()
+        if watch.is_sampling and watch._detector is not None:
+            watch.check(watch._detector)
         # Layers may run outside the model's own call, too: checkpointing computes them again in the backward.
         watch.is_sampling = False
 
@@ -169,8 +166,9 @@ def monitor(
     every: int = 1,
     every_sequence: int = 4,
     warn: bool = True,
-    explosion_logit: float = 50.0,
-    explosion_growth: float = 4.0,
+    least_logit: float = RULES["explosion"]["least_logit"],
+    factor: float = RULES["explosion"]["factor"],
+    within_steps: int = RULES["explosion"]["within_steps"],
 ) -> Iterator[Monitor]:
     """Collect, per step, layer and head: the largest logit, |q| and |k| of the pair behind it, entropy and sink score.
 
@@ -182,12 +180,21 @@ def monitor(
         model: the model whose calls in training mode are the steps.
         every: look at every n-th step.
         every_sequence: look at every n-th sequence of a batch; 1 looks at all and costs more.
-        warn: give an :class:`ExplosionWarning` when a layer's largest logit exceeds ``explosion_logit`` and
-            ``explosion_growth`` times what it was at first, or is not finite. On a GPU this waits for the device.
+        warn: give an :class:`ExplosionWarning` when the largest logit of a head has grown ``factor`` times within
+            ``within_steps`` steps and is at least ``least_logit``, two looks in a row, or when it is not finite. A head
+            is reported again when its logit has grown as much once more. On a GPU this waits for the device.
+        least_logit: smaller logits are never reported: many double early in a healthy training.
+        factor: by how much the logit has grown.
+        within_steps: in how many steps; where they hold fewer than four looks, in four looks.
     """
     if every < 1 or every_sequence < 1:
         raise ValueError(f"every and every_sequence must be at least 1, got {every} and {every_sequence}")
-    watch = Monitor(every, every_sequence, warn, explosion_logit, explosion_growth)
+    if not factor > 1 or within_steps < 1:
+        raise ValueError(
+            f"factor must be more than 1 and within_steps at least 1, got {factor} and {within_steps}; "
+            "warn=False gives no warnings at all"
+        )
+    watch = Monitor(every, every_sequence, ExplosionDetector(least_logit, factor, within_steps) if warn else None)
     with ExitStack() as stack:
         for handle in follow(model, watch):
             stack.callback(handle.remove)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
@@ -10,9 +11,13 @@ from torch.autograd import forward_ad
 
 from ._call import CAUSAL_LOWER_RIGHT, Call
 from ._formula import attention_formula, statistics_formula
-from ._library import serves
+from ._library import HAS_CUDA_LIBRARY, serves
+from ._rules import RULES
 
-LARGEST_CUDA_DIM = 256
+LARGEST_CUDA_DIM: int = RULES["limits"]["largest_cuda_dim"]
+DIMS_PER_WORD: int = RULES["limits"]["dims_per_word"]
+#: What the fused kernels cannot do, by name, in the order in which it is looked for.
+OBSTACLES: dict[str, str] = {rule["name"]: rule["text"] for rule in RULES["obstacles"]}
 
 Path = Literal["automatic", "fused", "reference"]
 
@@ -38,19 +43,29 @@ def check_by_library(call: Call) -> None:
     torch.ops.quest.attention_forward(*shapes[:3], *shapes.common())
 
 
+def has_forward_gradient(call: Call) -> bool:
+    if forward_ad._current_level < 0:
+        return False
+    inputs = (x for x in call[:5] if x is not None)
+    return any(forward_ad.unpack_dual(x).tangent is not None for x in inputs)
+
+
+STANDS_BEFORE: dict[str, Callable[[Call], bool]] = {
+    "transform": lambda call: torch._C._are_functorch_transforms_active(),
+    "device": lambda call: call.q.device.type not in ("cpu", "cuda", "meta"),
+    "cuda_operators": lambda call: call.q.is_cuda and not HAS_CUDA_LIBRARY,
+    "float64": lambda call: call.q.dtype == torch.float64,
+    "wide_heads": lambda call: call.q.is_cuda and max(call.q.shape[3], call.v.shape[3]) > LARGEST_CUDA_DIM,
+    "forward_gradient": has_forward_gradient,
+}
+
+
 def obstacle_to_fusing(call: Call) -> str | None:
     """Why the fused kernels cannot serve a call, or None."""
-    if torch._C._are_functorch_transforms_active():
-        return "a torch.func transform (vmap, grad, jvp) is active"
-    if forward_ad._current_level >= 0:
-        return "forward-mode differentiation is active"
-    if call.q.dtype == torch.float64:
-        return "float64 is computed by the plain formula"
-    if call.q.device.type == "meta" or serves(call.q.device):
-        if call.q.is_cuda and max(call.q.shape[3], call.v.shape[3]) > LARGEST_CUDA_DIM:
-            return f"the fused CUDA kernels take head dimensions up to {LARGEST_CUDA_DIM}"
-        return None
-    return f"there are no fused kernels for {call.q.device.type} tensors"
+    for name, text in OBSTACLES.items():
+        if STANDS_BEFORE[name](call):
+            return text
+    return None
 
 
 def check_cuda(call: Call) -> None:
@@ -83,13 +98,16 @@ def takes_formula(call: Call, path: Path) -> bool:
 
 
 def takes_float32(call: Call) -> bool:
-    """A call with 16-bit rows that is to be computed from rows of float32: the rule of src/kernels/cuda/choice.h."""
+    """A call with 16-bit rows that is to be computed from rows of float32, its output then rounded.
+
+    Spelled out here, where torch.compile can follow it.
+    """
     dim, value_dim = call.q.shape[3], call.v.shape[3]
     aligned_to_last = (
         call.causal == CAUSAL_LOWER_RIGHT and call.cu_seqlens_q is None and call.q.shape[2] != call.k.shape[2]
     )
     masked = call.mask is not None or call.key_lengths is not None or aligned_to_last
-    whole_words = dim % 8 == 0 and value_dim % 8 == 0
+    whole_words = dim % DIMS_PER_WORD == 0 and value_dim % DIMS_PER_WORD == 0
     narrow = call.q.dtype in (torch.bfloat16, torch.float16)
     return call.q.is_cuda and narrow and not whole_words and (masked or dim != value_dim)
 

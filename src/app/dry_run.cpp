@@ -1,11 +1,10 @@
 #include "app/dry_run.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "app/peak_memory.h"
 #include "train/engine/autocast.h"
-#include "train/engine/sampler.h"
+#include "train/engine/engine.h"
 #include "train/optim/update_rules.h"
 
 namespace quest::app {
@@ -27,27 +26,28 @@ std::size_t optimizer_buffers(const std::string& name) {
   return std::ranges::find(rules, name, &train::UpdateRule::name)->state.size();
 }
 
-double peak_of_batch(train::Task& task, const train::Recipe& recipe, std::int64_t samples) {
-  std::vector<std::int64_t> indices(samples);
-  std::iota(indices.begin(), indices.end(), 0);
+double peak_of_batch(train::Task& task, const train::Recipe& recipe, data::Draw draw, std::int64_t samples) {
+  draw.samples.resize(static_cast<std::size_t>(samples));
+  draw.step_samples = samples;
   task.model().train();
-  const auto device = task.model().parameters().front().device().type();
+  const auto device = task.model().parameters().front().device();
+  const auto batch = task.load(draw).to(device);
   return peak_bytes([&] {
-    const train::Autocast autocast(recipe.train.precision == "bfloat16", device);
-    task.loss({.epoch = 0, .samples = indices}).backward();
+    const train::Autocast autocast(recipe.train.precision == "bfloat16", device.type());
+    task.loss(batch, {}).total.backward();
   });
 }
 
 // Memory grows by the same amount with every sample, but for batches so small that the gradient of one weight outweighs
 // the samples.
-double activation_bytes(train::Task& task, const train::Recipe& recipe) {
-  const auto batch = recipe.train.batch_size;
+double activation_bytes(train::Task& task, const train::Recipe& recipe, const data::Draw& draw) {
+  const auto batch = static_cast<std::int64_t>(draw.samples.size());
   const auto few = std::max<std::int64_t>(1, batch / 8);
   const auto more = std::max<std::int64_t>(1, batch / 4);
-  (void)peak_of_batch(task, recipe, few);  // makes the gradients of the parameters, which are counted elsewhere
-  const double least = peak_of_batch(task, recipe, few);
+  (void)peak_of_batch(task, recipe, draw, few);  // makes the gradients of the parameters, which are counted elsewhere
+  const double least = peak_of_batch(task, recipe, draw, few);
   if (more == few) return least;
-  const double each = (peak_of_batch(task, recipe, more) - least) / static_cast<double>(more - few);
+  const double each = (peak_of_batch(task, recipe, draw, more) - least) / static_cast<double>(more - few);
   return least + each * static_cast<double>(batch - few);
 }
 
@@ -60,7 +60,9 @@ std::int64_t parameter_count(const torch::nn::Module& model) {
 }
 
 TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::string& recipe_name,
-                     std::int64_t processes) {
+                     const train::Communicator& processes) {
+  const auto stream = task.stream(train::stream_options(recipe, processes));
+  const auto first_step = stream->draws(0, processes.rank());
   TrainingPlan plan{.task = recipe.task, .recipe = recipe_name, .parts = parts_of(task.model())};
   const auto weights = static_cast<double>(plan.parameters()) * sizeof(float);
   plan.forward_flop = task.forward_flops();
@@ -68,18 +70,13 @@ TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::
                  .gradients = weights,
                  .optimizer = weights * static_cast<double>(optimizer_buffers(recipe.optimizer.name)),
                  .average = recipe.train.ema > 0.0 ? weights : 0.0,
-                 .activations = activation_bytes(task, recipe)};
+                 .activations = activation_bytes(task, recipe, first_step.front())};
   plan.samples = task.train_size();
-  plan.step_samples = recipe.train.batch_size * recipe.train.accumulate * processes;
-  plan.epochs = recipe.train.epochs;
-  plan.steps_per_epoch = train::Sampler({.samples = plan.samples,
-                                         .batch = recipe.train.batch_size,
-                                         .accumulate = recipe.train.accumulate,
-                                         .processes = processes},
-                                        recipe.seed)
-                             .steps_per_epoch();
-  plan.learning_rate = [plan = plan, recipe](std::int64_t step) {
-    return train::learning_rate(recipe.schedule, recipe.optimizer.lr, step, plan.steps(), plan.steps_per_epoch);
+  plan.step_samples = first_step.front().step_samples;
+  plan.steps_per_epoch = stream->steps_per_epoch();
+  plan.steps = train::total_steps(recipe.train, plan.steps_per_epoch);
+  plan.learning_rate = [recipe, steps = plan.steps, steps_per_epoch = plan.steps_per_epoch](std::int64_t step) {
+    return train::learning_rate(recipe.schedule, recipe.optimizer.lr, step, steps, steps_per_epoch);
   };
   return plan;
 }

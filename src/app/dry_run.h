@@ -10,7 +10,7 @@ namespace quest::app {
 
 // Measures the memory of a pass forward and backward on an eighth and a quarter of a batch; trains nothing.
 [[nodiscard]] TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::string& recipe_name,
-                                   std::int64_t processes);
+                                   const train::Communicator& processes);
 
 [[nodiscard]] std::int64_t parameter_count(const torch::nn::Module& model);
 

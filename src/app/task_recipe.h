@@ -1,6 +1,6 @@
 #pragma once
 
-// A task of the program together with what a recipe says about it.
+// A recipe and the task that it names.
 
 #include <memory>
 #include <span>
@@ -13,23 +13,37 @@
 
 namespace quest::app {
 
+// All of them, for messages.
+[[nodiscard]] std::string task_names();
+
 // Throws UsageError, which names the nearest one.
 [[nodiscard]] const domains::TaskEntry& find_task(const std::string& name);
 
 class TaskRecipe {
  public:
-  // Throws train::RecipeError, also for a recipe of another task.
-  TaskRecipe(const domains::TaskEntry& task, std::span<const recipe::Setting> settings);
+  // Throws recipe::RecipeError, also for a recipe that names no task.
+  explicit TaskRecipe(std::span<const recipe::Setting> settings);
   TaskRecipe(const TaskRecipe&) = delete;  // fields_ refers to its neighbours
   TaskRecipe& operator=(const TaskRecipe&) = delete;
 
-  [[nodiscard]] const train::Recipe& recipe() const { return recipe_; }
-  [[nodiscard]] const domains::TaskFactory& factory() const { return *factory_; }
+  [[nodiscard]] const domains::TaskEntry& entry() const { return entry_; }
   [[nodiscard]] const recipe::Fields& fields() const { return fields_; }
 
+  // Whether the task trains many small runs side by side: then it has a packed run, and neither recipe() nor factory().
+  [[nodiscard]] bool is_packed() const { return packed_run_ != nullptr; }
+  [[nodiscard]] const domains::PackedRun& packed_run() const { return *packed_run_; }
+
+  // Both throw UsageError for a packed task.
+  [[nodiscard]] const train::Recipe& recipe() const;
+  [[nodiscard]] const domains::TaskFactory& factory() const;
+
  private:
+  void require_not_packed() const;
+
+  const domains::TaskEntry& entry_;
   train::Recipe recipe_;
   std::unique_ptr<domains::TaskFactory> factory_;
+  std::unique_ptr<domains::PackedRun> packed_run_;
   recipe::Fields fields_;
 };
 

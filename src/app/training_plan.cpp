@@ -24,20 +24,20 @@ std::string flop_text(double flop) {
 }
 
 std::string model_table(const TrainingPlan& plan) {
-  terminal::Table table({{"part of the model", terminal::Align::left}, {"parameters"}});
+  base::Table table{.columns = {{"part of the model", base::Align::left}, "parameters"}};
   for (const auto& [name, parameters] : plan.parts) table.add_row({name, grouped(parameters)});
   table.add_rule();
   table.add_row({"all", grouped(plan.parameters())});
-  return table.render(terminal::TableStyle::text);
+  return terminal::text_of(table);
 }
 
 std::string cost_table(const TrainingPlan& plan) {
-  terminal::Table table({{"cost", terminal::Align::left}, {""}, {"", terminal::Align::left}});
+  base::Table table{.columns = {{"cost", base::Align::left}, "", {"", base::Align::left}}};
   const double step = kStepOverForward * plan.forward_flop * static_cast<double>(plan.step_samples);
   const bool is_known = plan.forward_flop > 0.0;
   table.add_row({"forward, one sample", is_known ? flop_text(plan.forward_flop) : "-", ""});
   table.add_row({"one step", is_known ? flop_text(step) : "-", "forward and backward"});
-  table.add_row({"all steps", is_known ? flop_text(step * static_cast<double>(plan.steps())) : "-", ""});
+  table.add_row({"all steps", is_known ? flop_text(step * static_cast<double>(plan.steps)) : "-", ""});
   table.add_rule();
   table.add_row({"weights", bytes_text(plan.memory.weights), ""});
   table.add_row({"gradients", bytes_text(plan.memory.gradients), ""});
@@ -46,13 +46,20 @@ std::string cost_table(const TrainingPlan& plan) {
   table.add_row(
       {"forward and backward", bytes_text(plan.memory.activations), "of one batch, estimated from smaller ones"});
   table.add_row({"memory", bytes_text(plan.memory.total()), "besides the data and torch itself"});
-  return table.render(terminal::TableStyle::text);
+  return terminal::text_of(table);
+}
+
+std::string epochs_text(double epochs) {
+  const bool is_whole = epochs == std::floor(epochs);
+  return (is_whole ? grouped(std::llround(epochs)) : terminal::three_digits(epochs)) +
+         (epochs == 1 ? " epoch" : " epochs");
 }
 
 std::string schedule_text(const TrainingPlan& plan, const terminal::TerminalStyle& style) {
-  const auto last = static_cast<double>(plan.steps() - 1);
+  const auto last = static_cast<double>(plan.steps - 1);
   const auto rate = [&](double position) { return plan.learning_rate(std::llround(position * last)); };
-  return terminal::curve(rate, {.title = "learning rate", .left = "step 1", .right = "step " + grouped(plan.steps())}, style);
+  return terminal::curve(rate, {.title = "learning rate", .left = "step 1", .right = "step " + grouped(plan.steps)},
+                         style);
 }
 
 }  // namespace
@@ -65,16 +72,17 @@ std::int64_t TrainingPlan::parameters() const {
 std::string plan_text(const TrainingPlan& plan, const terminal::TerminalStyle& style) {
   return "Task " + plan.task + ", recipe " + plan.recipe + "; nothing is trained.\n\n" + model_table(plan) + "\n" +
          cost_table(plan) + "\n" + grouped(plan.samples) + " samples, " + grouped(plan.step_samples) +
-         " a step: " + grouped(plan.steps_per_epoch) + " steps an epoch, " + grouped(plan.steps()) + " in " +
-         grouped(plan.epochs) + (plan.epochs == 1 ? " epoch.\n\n" : " epochs.\n\n") + schedule_text(plan, style);
+         " a step: " + grouped(plan.steps_per_epoch) + " steps an epoch, " + grouped(plan.steps) + " in " +
+         epochs_text(plan.epochs()) + ".\n\n" + schedule_text(plan, style);
 }
 
 std::string plan_json(const TrainingPlan& plan) {
   nlohmann::ordered_json json = {{"task", plan.task},
                                  {"recipe", plan.recipe},
                                  {"parameters", plan.parameters()},
-                                 {"forward_flop_per_sample", plan.forward_flop},
-                                 {"memory_bytes",
+                                 {"flops_forward", std::llround(plan.forward_flop)},
+                                 {"memory_bytes", std::llround(plan.memory.total())},
+                                 {"memory",
                                   {{"weights", plan.memory.weights},
                                    {"gradients", plan.memory.gradients},
                                    {"optimizer", plan.memory.optimizer},
@@ -83,7 +91,7 @@ std::string plan_json(const TrainingPlan& plan) {
                                  {"samples", plan.samples},
                                  {"samples_per_step", plan.step_samples},
                                  {"steps_per_epoch", plan.steps_per_epoch},
-                                 {"steps", plan.steps()}};
+                                 {"steps", plan.steps}};
   return json.dump(2) + "\n";
 }
 

@@ -30,11 +30,11 @@ struct TrainingPlan {
   MemoryEstimate memory;
   std::int64_t samples = 0;
   std::int64_t step_samples = 0;  // of one step, over all processes
-  std::int64_t epochs = 0;
   std::int64_t steps_per_epoch = 0;
+  std::int64_t steps = 0;
   std::function<double(std::int64_t step)> learning_rate;
 
-  [[nodiscard]] std::int64_t steps() const { return epochs * steps_per_epoch; }
+  [[nodiscard]] double epochs() const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch); }
   [[nodiscard]] std::int64_t parameters() const;
 };
 

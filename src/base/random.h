@@ -43,12 +43,10 @@ class Random {
   std::uint64_t counter_ = 0;
 };
 
-// First name of a stream, so that no two purposes share numbers.
-inline constexpr std::uint64_t kDistribution = 1;
-inline constexpr std::uint64_t kTrainingSamples = 2;
-inline constexpr std::uint64_t kTestSamples = 3;
+// First name of a stream, so that no two purposes share numbers; a program of its own may have names of its own.
+inline constexpr std::uint64_t kDropout = 2;
 inline constexpr std::uint64_t kBatchOrder = 4;
-inline constexpr std::uint64_t kInitialization = 5;
 inline constexpr std::uint64_t kValidationSplit = 6;
+inline constexpr std::uint64_t kAugmentation = 7;
 
 }  // namespace quest::base

@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "bench/attention_contest.h"
 
 #include <ATen/Context.h>
@@ -15,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "bench/device_clock.h"
 #include "terminal/table.h"
 #include "bench/unit_gain.h"

@@ -93,7 +93,7 @@ AttentionShape parse(std::string_view form, std::string_view text, std::string_v
   return shape;
 }
 
-std::vector<AttentionShape> from_cases(std::span<const Shape> cases) {
+std::vector<AttentionShape> from_cases(std::span<const NamedShape> cases) {
   std::vector<AttentionShape> shapes;
   for (const auto& shape : cases) {
     shapes.push_back({.name = std::string(shape.name),

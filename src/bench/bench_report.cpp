@@ -22,7 +22,7 @@ std::string gflops_text(const BenchRow& row, double milliseconds) {
   return terminal::three_digits(attention_flops(row.shape, row.pass) / milliseconds * 1e-6);
 }
 
-std::vector<std::string> cells(const BenchRow& row) {
+std::vector<base::Cell> cells(const BenchRow& row) {
   return {row.shape.name,
           dims_text(row.shape),
           short_pass_name(row.pass),
@@ -36,34 +36,38 @@ std::vector<std::string> cells(const BenchRow& row) {
           ratio_text(row.torch_quest_ms / row.ours_ms)};
 }
 
-std::string time_text(double milliseconds) { return std::isfinite(milliseconds) ? terminal::three_digits(milliseconds) : "-"; }
+std::string time_text(double milliseconds) {
+  return std::isfinite(milliseconds) ? terminal::three_digits(milliseconds) : "-";
+}
 
 std::string floor_text(const BenchRow& row, double element_bytes, const Ceilings& ceilings) {
   if (ceilings.flops_per_second == 0.0) return "-";
-  return terminal::three_digits(1e3 * std::max(attention_flops(row.shape, row.pass) / ceilings.flops_per_second,
-                                     attention_bytes(row.shape, row.pass, element_bytes) / ceilings.bytes_per_second));
+  return terminal::three_digits(
+      1e3 * std::max(attention_flops(row.shape, row.pass) / ceilings.flops_per_second,
+                     attention_bytes(row.shape, row.pass, element_bytes) / ceilings.bytes_per_second));
 }
 
-std::vector<std::string> gpu_cells(const BenchRow& row, double element_bytes, const Ceilings& ceilings) {
-  std::vector<std::string> result = {row.shape.name, dims_text(row.shape), short_pass_name(row.pass),
-                                     terminal::three_digits(row.ours_ms)};
+std::vector<base::Cell> gpu_cells(const BenchRow& row, double element_bytes, const Ceilings& ceilings) {
+  std::vector<base::Cell> result = {row.shape.name, dims_text(row.shape), short_pass_name(row.pass),
+                                    terminal::three_digits(row.ours_ms)};
   for (const auto& backend : row.backends) {
-    result.push_back(time_text(backend.standard_ms));
-    result.push_back(time_text(backend.quest_ms));
+    result.emplace_back(time_text(backend.standard_ms));
+    result.emplace_back(time_text(backend.quest_ms));
   }
-  result.push_back(time_text(row.compiled_quest_ms));
+  result.emplace_back(time_text(row.compiled_quest_ms));
   const double seconds = row.ours_ms * 1e-3;
-  for (const auto& text : {terminal::three_digits(attention_flops(row.shape, row.pass) / seconds * 1e-12),
-                           terminal::three_digits(attention_bytes(row.shape, row.pass, element_bytes) / seconds * 1e-12),
-                           floor_text(row, element_bytes, ceilings), ratio_text(row.torch_standard_ms / row.ours_ms),
-                           ratio_text(row.torch_quest_ms / row.ours_ms)}) {
-    result.push_back(text);
+  for (const auto& text :
+       {terminal::three_digits(attention_flops(row.shape, row.pass) / seconds * 1e-12),
+        terminal::three_digits(attention_bytes(row.shape, row.pass, element_bytes) / seconds * 1e-12),
+        floor_text(row, element_bytes, ceilings), ratio_text(row.torch_standard_ms / row.ours_ms),
+        ratio_text(row.torch_quest_ms / row.ours_ms)}) {
+    result.emplace_back(text);
   }
   return result;
 }
 
 // The means of the last two columns.
-void add_geometric_mean(terminal::Table& table, std::span<const BenchRow> rows, Pass pass, std::size_t columns) {
+void add_geometric_mean(base::Table& table, std::span<const BenchRow> rows, Pass pass) {
   std::vector<double> over_standard;
   std::vector<double> over_quest;
   for (const auto& row : rows) {
@@ -72,7 +76,8 @@ void add_geometric_mean(terminal::Table& table, std::span<const BenchRow> rows, 
     over_quest.push_back(row.torch_quest_ms / row.ours_ms);
   }
   if (over_quest.empty()) return;
-  std::vector<std::string> result(columns);
+  const std::size_t columns = table.columns.size();
+  std::vector<base::Cell> result(columns, "");
   result[0] = "geometric mean";
   result[2] = short_pass_name(pass);
   result[columns - 2] = ratio_text(geometric_mean(over_standard));
@@ -80,10 +85,10 @@ void add_geometric_mean(terminal::Table& table, std::span<const BenchRow> rows, 
   table.add_row(std::move(result));
 }
 
-std::string finished(terminal::Table& table, std::span<const BenchRow> rows, std::size_t columns, terminal::TableStyle style) {
+std::string finished(base::Table& table, std::span<const BenchRow> rows, terminal::TableStyle style) {
   table.add_rule();
-  for (const Pass pass : {Pass::forward, Pass::forward_backward}) add_geometric_mean(table, rows, pass, columns);
-  return table.render(style);
+  for (const Pass pass : {Pass::forward, Pass::forward_backward}) add_geometric_mean(table, rows, pass);
+  return terminal::render(table, style);
 }
 
 }  // namespace
@@ -94,35 +99,35 @@ Ceilings ceilings_of(std::string_view gpu_name) {
 }
 
 std::string bench_table(std::span<const BenchRow> rows, terminal::TableStyle style) {
-  const std::vector<terminal::Table::Column> columns = {{"shape", terminal::Align::left},
-                                              {"B,H,N,D", terminal::Align::left},
-                                              {"pass", terminal::Align::left},
-                                              {"ours ms"},
-                                              {"torch std"},
-                                              {"torch QUEST"},
-                                              {"GFLOP/s"},
-                                              {"std"},
-                                              {"QUEST"},
-                                              {"vs std"},
-                                              {"vs QUEST"}};
-  terminal::Table table(columns);
+  base::Table table{.columns = {{"shape", base::Align::left},
+                                {"B,H,N,D", base::Align::left},
+                                {"pass", base::Align::left},
+                                "ours ms",
+                                "torch std",
+                                "torch QUEST",
+                                "GFLOP/s",
+                                "std",
+                                "QUEST",
+                                "vs std",
+                                "vs QUEST"}};
   for (const auto& row : rows) table.add_row(cells(row));
-  return finished(table, rows, columns.size(), style);
+  return finished(table, rows, style);
 }
 
 std::string gpu_bench_table(std::span<const BenchRow> rows, double element_bytes, const Ceilings& ceilings,
                             terminal::TableStyle style) {
-  std::vector<terminal::Table::Column> columns = {
-      {"shape", terminal::Align::left}, {"B,H,N,D", terminal::Align::left}, {"pass", terminal::Align::left}, {"ours ms"}};
+  base::Table table{
+      .columns = {
+          {"shape", base::Align::left}, {"B,H,N,D", base::Align::left}, {"pass", base::Align::left}, "ours ms"}};
   for (const auto& backend : rows.front().backends) {
-    columns.push_back({backend.name + " std"});
-    columns.push_back({backend.name + " QUEST"});
+    table.columns.emplace_back(backend.name + " std");
+    table.columns.emplace_back(backend.name + " QUEST");
   }
-  for (const char* title : {"compiled QUEST", "TFLOP/s", "TB/s", "floor ms", "vs std", "vs QUEST"})
-    columns.push_back({title});
-  terminal::Table table(columns);
+  for (const char* title : {"compiled QUEST", "TFLOP/s", "TB/s", "floor ms", "vs std", "vs QUEST"}) {
+    table.columns.emplace_back(title);
+  }
   for (const auto& row : rows) table.add_row(gpu_cells(row, element_bytes, ceilings));
-  return finished(table, rows, columns.size(), style);
+  return finished(table, rows, style);
 }
 
 std::string bench_json(std::span<const BenchRow> rows) {

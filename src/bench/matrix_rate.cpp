@@ -1,10 +1,10 @@
-#include "base/clock.h"
 #include "bench/matrix_rate.h"
 
 #include <torch/torch.h>
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "bench/measure.h"
 
 namespace quest::bench {

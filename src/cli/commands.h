@@ -11,20 +11,15 @@ namespace quest::cli {
 // Ends a call of `app` that names no subcommand with a UsageError that lists them.
 void expect_subcommand(CLI::App& app);
 
-void add_info_command(CLI::App& program);
-void add_bench_command(CLI::App& program);
 void add_demo_command(CLI::App& program);
-void add_toy_command(CLI::App& program);
+void add_info_command(CLI::App& program);
 void add_train_command(CLI::App& program);
 void add_eval_command(CLI::App& program);
-void add_recipes_command(CLI::App& program);
-void add_report_command(CLI::App& program);
 void add_paper_command(CLI::App& program);
-// Adds to the command `paper`, which must be there.
-void add_time_series_paper_command(CLI::App& program);
-// Add to the command `bench`, which must be there.
-void add_toy_bench_command(CLI::App& program);
-void add_train_bench_command(CLI::App& program);
-void add_time_series_bench_command(CLI::App& program);
+void add_report_command(CLI::App& program);
+void add_recipes_command(CLI::App& program);
+void add_data_command(CLI::App& program);
+void add_bench_command(CLI::App& program);
+void add_step_bench_command(CLI::App& bench);
 
 }  // namespace quest::cli

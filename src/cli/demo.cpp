@@ -4,17 +4,26 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "app/sweep.h"
+#include "app/versions.h"
 #include "bench/attention_contest.h"
 #include "bench/bench_report.h"
 #include "cli/commands.h"
+#include "cli/experiment_runs.h"
+#include "cli/experiment_text.h"
 #include "cli/key_growth.h"
+#include "domains/domain.h"
+#include "paper/sweep.h"
 #include "terminal/progress.h"
 #include "terminal/table.h"
 #include "terminal/terminal.h"
-#include "app/versions.h"
 
 namespace quest::cli {
 namespace {
@@ -38,19 +47,19 @@ void print_introduction(const terminal::TerminalStyle& style) {
 
 std::string reading_cells(const AttentionReading& reading, const terminal::TerminalStyle& style) {
   const terminal::Color color = reading.mass > kStolen ? terminal::Color::red : terminal::Color::green;
-  return terminal::paint(terminal::bar(reading.mass, kMassBarCells, style), color, style) + terminal::pad(percent(reading.mass), 8, terminal::Align::right) +
-         terminal::pad(terminal::fixed(reading.entropy, 2), 9, terminal::Align::right) + terminal::pad(terminal::fixed(reading.max_logit, 1), 11, terminal::Align::right);
+  return terminal::paint(terminal::bar(reading.mass, kMassBarCells, style), color, style) + terminal::pad(percent(reading.mass), 8, base::Align::right) +
+         terminal::pad(terminal::fixed(reading.entropy, 2), 9, base::Align::right) + terminal::pad(terminal::fixed(reading.max_logit, 1), 11, base::Align::right);
 }
 
 void print_table(std::span<const KeyGrowth> growth, const terminal::TerminalStyle& style) {
   constexpr std::size_t kPanel = kMassBarCells + 8 + 9 + 11;
-  const std::string panel = terminal::pad("attention on that key", kMassBarCells + 8, terminal::Align::left) + "  entropy  max logit";
-  std::cout << terminal::pad("", 10, terminal::Align::left)
-            << terminal::paint(terminal::pad("standard: softmax(q.k / sqrt(d))", kPanel, terminal::Align::left), terminal::Color::bold, style) << "    "
+  const std::string panel = terminal::pad("attention on that key", kMassBarCells + 8, base::Align::left) + "  entropy  max logit";
+  std::cout << terminal::pad("", 10, base::Align::left)
+            << terminal::paint(terminal::pad("standard: softmax(q.k / sqrt(d))", kPanel, base::Align::left), terminal::Color::bold, style) << "    "
             << terminal::paint("QUEST: softmax(q.k / |k|)", terminal::Color::bold, style) << "\n"
             << "key norm  " << panel << "    " << panel << "\n";
   for (const auto& row : growth) {
-    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, terminal::Align::right) << "  " << reading_cells(row.standard, style) << "    "
+    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, base::Align::right) << "  " << reading_cells(row.standard, style) << "    "
               << reading_cells(row.quest, style) << "\n";
   }
 }
@@ -58,16 +67,16 @@ void print_table(std::span<const KeyGrowth> growth, const terminal::TerminalStyl
 void print_first_query(std::span<const KeyGrowth> growth, const terminal::TerminalStyle& style) {
   constexpr float kFull = 1.0F;
   const std::string marks = "^" + std::string(kGrowthKeys - 2, ' ') + "^";
-  const std::string legend = terminal::pad("its match", kGrowthKeys - 8, terminal::Align::left) + "that key";
+  const std::string legend = terminal::pad("its match", kGrowthKeys - 8, base::Align::left) + "that key";
   std::cout << "\nThe first query, key by key (height = attention):\n"
-            << "key norm  " << terminal::pad("standard", kGrowthKeys, terminal::Align::left) << "    QUEST\n";
+            << "key norm  " << terminal::pad("standard", kGrowthKeys, base::Align::left) << "    QUEST\n";
   for (const auto& row : growth) {
-    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, terminal::Align::right) << "  "
+    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, base::Align::right) << "  "
               << terminal::sparkline(row.standard.first_query, kFull, style) << "    "
               << terminal::sparkline(row.quest.first_query, kFull, style) << "\n";
   }
-  std::cout << terminal::pad("", 10, terminal::Align::left) << marks << "    " << marks << "\n"
-            << terminal::pad("", 10, terminal::Align::left) << legend << "    " << legend << "\n";
+  std::cout << terminal::pad("", 10, base::Align::left) << marks << "    " << marks << "\n"
+            << terminal::pad("", 10, base::Align::left) << legend << "    " << legend << "\n";
 }
 
 std::string small_number(double value) {
@@ -94,10 +103,10 @@ std::array<bench::AttentionShape, 2> demo_shapes() {
 
 void print_time(const std::string& who, double milliseconds, double slowest, double ours, const terminal::TerminalStyle& style) {
   const bool is_ours = milliseconds == ours;
-  std::cout << "  " << terminal::pad(who, 16, terminal::Align::left)
+  std::cout << "  " << terminal::pad(who, 16, base::Align::left)
             << terminal::paint(terminal::bar(milliseconds / slowest, kTimeBarCells, style), is_ours ? terminal::Color::green : terminal::Color::plain, style)
-            << terminal::pad(terminal::three_digits(milliseconds) + " ms", 11, terminal::Align::right);
-  if (!is_ours) std::cout << terminal::pad(terminal::fixed(milliseconds / ours, 2) + "x", 9, terminal::Align::right);
+            << terminal::pad(terminal::three_digits(milliseconds) + " ms", 11, base::Align::right);
+  if (!is_ours) std::cout << terminal::pad(terminal::fixed(milliseconds / ours, 2) + "x", 9, base::Align::right);
   std::cout << "\n";
 }
 
@@ -135,7 +144,8 @@ void print_next_steps(const terminal::TerminalStyle& style) {
             << terminal::paint("Next", terminal::Color::bold, style) << "\n"
             << "  README.md              ten lines of C++, ten lines of Python\n"
             << "  docs/formulations.md   the formula and its eight variants\n"
-            << "  quest toy --paper      all 4,500 trainings of the experiment on spurious cues\n"
+            << "  quest demo --train     a small experiment of the paper, trained here: about a minute\n"
+            << "  quest paper            every table and figure of the paper, and which of them run here\n"
             << "  quest bench attention  the full speed table\n"
             << "  quest info             what this machine runs, and why\n";
 }
@@ -151,11 +161,38 @@ void run_demo() {
   print_next_steps(style);
 }
 
+// The small versions of the experiments that domains name for it.
+void train_demonstrations(const std::filesystem::path& runs) {
+  constexpr bool kSmall = true;
+  std::size_t failed = 0;
+  for (const auto& domain : domains::all()) {
+    if (domain.demonstration.empty()) continue;
+    const auto& experiment = find_experiment(std::string(domain.demonstration));
+    app::SweepOptions options;
+    options.folder = experiment_folder(experiment, runs, kSmall);
+    std::cout << experiment.summary << ".\n" << std::flush;
+    failed += app::run_sweep(paper::planned_runs(experiment.small), options);
+    std::cout << "\n";
+    print_experiment(experiment, known_runs(experiment, runs, kSmall), terminal::TableStyle::text);
+  }
+  if (failed > 0) throw std::runtime_error(std::to_string(failed) + " runs failed, as told above");
+}
+
 }  // namespace
 
 void add_demo_command(CLI::App& program) {
-  program.add_subcommand("demo", "What a growing key does to attention, and how fast this is: a few seconds")
-      ->callback(run_demo);
+  struct DemoCommand {
+    bool train = false;
+    std::string runs = "runs";
+  };
+  auto* command =
+      program.add_subcommand("demo", "What a growing key does to attention, and how fast this is: a few seconds");
+  const auto state = std::make_shared<DemoCommand>();
+  command->add_flag("--train", state->train, "Instead train a small experiment of the paper: about a minute");
+  command->add_option("--runs", state->runs, "Where the run folders of --train go")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  command->callback([state] { state->train ? train_demonstrations(state->runs) : run_demo(); });
 }
 
 }  // namespace quest::cli

@@ -1,71 +1,134 @@
-// `quest eval`: how good the weights of a run, or of a file, are.
-
-#include <torch/torch.h>
+// `quest eval`: how good the weights of a run, or of a file, are; and what evaluations find of them.
 
 #include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
-#include "app/machine.h"
-#include "cli/commands.h"
+#include "app/interrupt.h"
 #include "app/json_file.h"
-#include "app/run_start.h"
-#include "terminal/table.h"
+#include "app/machine.h"
 #include "app/train_options.h"
 #include "app/training_view.h"
 #include "app/usage_error.h"
-#include "data/formats/weights_file.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "data/weights/weights_file.h"
+#include "eval/run_evaluation.h"
 #include "quest/models/load_weights.h"
-#include "train/engine/engine.h"
+#include "terminal/progress.h"
+#include "terminal/table.h"
+#include "terminal/terminal.h"
+#include "train/engine/evaluate.h"
+#include "train/run/run_folder.h"
 
 namespace quest::cli {
 namespace {
 
 struct EvalCommand {
-  app::RecipeOptions recipe;
-  app::MachineOptions machine;
-  std::string folder;
+  std::string subject;  // a run's folder, or a recipe
   std::string weights;
+  std::string evaluation;
+  app::RecipeOptions options;
+  app::MachineOptions machine;
   std::string json_path;
 };
 
+bool is_run(const EvalCommand& command) { return std::filesystem::is_directory(command.subject); }
+
+std::vector<eval::EvaluationEntry> all_evaluations() {
+  const auto shared = eval::evaluations();
+  std::vector<eval::EvaluationEntry> all(shared.begin(), shared.end());
+  for (const auto& domain : domains::all()) all.insert(all.end(), domain.evaluations.begin(), domain.evaluations.end());
+  return all;
+}
+
+// Keys of the evaluation begin with its name; the others are the recipe's.
+bool is_for_evaluation(const EvalCommand& command, const std::string& assignment) {
+  return !command.evaluation.empty() && assignment.starts_with(command.evaluation + ".");
+}
+
 std::vector<recipe::Setting> recipe_settings(const EvalCommand& command) {
-  if (command.recipe.recipe.empty() && command.folder.empty()) {
-    throw app::UsageError("expected --run FOLDER, or --weights FILE with the --recipe NAME or FILE of its model");
+  const auto recipe =
+      is_run(command) ? (std::filesystem::path(command.subject) / train::kRecipeFile).string() : command.subject;
+  const auto& task = app::find_task(app::task_of(app::settings_of(recipe, {})));
+  auto assignments = app::assignments_of(command.options, task);
+  std::erase_if(assignments, [&](const auto& assignment) { return is_for_evaluation(command, assignment); });
+  return app::settings_of(recipe, assignments);
+}
+
+std::vector<recipe::Setting> evaluation_settings(const EvalCommand& command) {
+  std::vector<recipe::Setting> settings;
+  for (const auto& assignment : command.options.assignments) {
+    if (is_for_evaluation(command, assignment)) settings.push_back(recipe::setting_of_assignment(assignment));
   }
-  const auto recipe = command.recipe.recipe.empty()
-                          ? (std::filesystem::path(command.folder) / train::kRecipeFile).string()
-                          : command.recipe.recipe;
-  return app::settings_of(recipe, app::assignments_of(command.recipe));
+  return settings;
 }
 
 std::filesystem::path weights_of(const EvalCommand& command) {
   if (!command.weights.empty()) return command.weights;
-  const std::filesystem::path folder = command.folder;
-  if (folder.empty()) throw app::UsageError("expected the weights to evaluate: --run FOLDER or --weights FILE");
+  if (!is_run(command)) {
+    throw app::UsageError("\"" + command.subject +
+                          "\" is no run folder; a recipe needs the weights to evaluate: --weights FILE");
+  }
+  const std::filesystem::path folder = command.subject;
   for (const char* name : {train::kBestWeights, train::kLastWeights}) {
     if (std::filesystem::exists(folder / name)) return folder / name;
   }
   throw app::UsageError("the run in \"" + folder.string() + "\" has no weights yet; they come with its first evaluation");
 }
 
+void print(const metrics::Values& metrics, const std::filesystem::path& weights, const std::string& json_path) {
+  base::Table table{.caption = "", .columns = {{"metric", base::Align::left}, {"value"}}, .rows = {}};
+  for (const auto& [name, value] : metrics) table.add_row({name, app::short_number(value)});
+  std::cout << weights.string() << "\n\n" << terminal::text_of(table);
+  app::write_json_file(json_path,
+                       nlohmann::ordered_json({{"weights", weights.string()}, {"metrics", metrics}}).dump(2) + "\n");
+}
+
+metrics::Values evaluated(const EvalCommand& command, const app::TaskRecipe& recipe, train::Task& task,
+                          train::Communicator& processes, const std::filesystem::path& weights) {
+  if (command.evaluation.empty()) return train::evaluate(task, recipe.recipe(), processes);
+  const app::InterruptRequest interrupt;
+  terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
+  const auto findings = eval::run_evaluation(
+      {.name = command.evaluation,
+       .settings = evaluation_settings(command),
+       .run = is_run(command) ? std::filesystem::path(command.subject) : std::filesystem::path(),
+       .facts = {{"weights", weights.filename().string()}}},
+      all_evaluations(), {.task = task, .recipe = recipe.recipe(), .processes = processes, .scratch = {}},
+      {.on_progress = [&](double done, std::string_view label) { progress.update(done, label); },
+       .should_stop = app::InterruptRequest::made});
+  progress.clear();
+  return findings.metrics;
+}
+
 void run_eval(const EvalCommand& command) {
-  const app::TaskRecipe recipe(app::find_task(command.recipe.task), recipe_settings(command));
   const auto weights = weights_of(command);
+  const app::TaskRecipe recipe(recipe_settings(command));
   app::require_writable(command.json_path);
   const auto device = app::use_machine(command.machine);
   const auto processes = train::communicator_from_environment(device);
-  app::fetch_data(recipe.factory(), *processes);
-  const auto task = recipe.factory().make(recipe.recipe(), device);
+  const auto task = app::make_task(recipe, device, *processes);
   models::load_weights_into(task->model(), data::load_weights(weights).tensors);
-  const auto metrics = train::evaluate(*task, recipe.recipe(), *processes);
-  if (processes->rank() != 0) return;
-  terminal::Table table({{"metric", terminal::Align::left}, {"value"}});
-  for (const auto& [name, value] : metrics) table.add_row({name, app::short_number(value)});
-  std::cout << weights.string() << "\n\n" << table.render(terminal::TableStyle::text);
-  app::write_json_file(command.json_path,
-                  nlohmann::ordered_json({{"weights", weights.string()}, {"metrics", metrics}}).dump(2) + "\n");
+  metrics::Values metrics;
+  try {
+    metrics = evaluated(command, recipe, *task, *processes, weights);
+  } catch (const eval::Stopped& stopped) {
+    throw app::Interrupted(stopped.what());
+  } catch (const std::invalid_argument& problem) {  // of the evaluation's name, of its options, or of the task for it
+    throw app::UsageError(problem.what());
+  }
+  if (processes->rank() == 0) print(metrics, weights, command.json_path);
+}
+
+std::string evaluations_text() {
+  std::string text;
+  for (const auto& entry : all_evaluations()) {
+    text += (text.empty() ? "" : ", ") + std::string(entry.name) + " (" + std::string(entry.summary) + ")";
+  }
+  return text;
 }
 
 }  // namespace
@@ -73,11 +136,15 @@ void run_eval(const EvalCommand& command) {
 void add_eval_command(CLI::App& program) {
   auto* command = program.add_subcommand("eval", "Evaluate the weights of a run, or of a file");
   const auto state = std::make_shared<EvalCommand>();
-  app::add_recipe_options(*command, state->recipe);
-  command->add_option("--run", state->folder, "A run of `quest train`: its recipe and its best weights")
-      ->type_name("FOLDER");
-  command->add_option("--weights", state->weights, "Other weights: .safetensors, or a .pth state dict")
+  command->add_option("run", state->subject, "A run of `quest train`; or, with --weights, the recipe of their model")
+      ->required()
+      ->type_name("RUN|RECIPE");
+  command->add_option("--weights", state->weights, "Weights: .safetensors, or a .pth state dict; by default the run's best")
       ->type_name("FILE");
+  command->add_option("--with", state->evaluation,
+                      "An evaluation instead of the task's own; it is kept in the run. One of: " + evaluations_text())
+      ->type_name("EVALUATION");
+  app::add_recipe_options(*command, state->options);
   app::add_machine_options(*command, state->machine);
   command->add_option("--json", state->json_path, "Write the metrics to this file")->type_name("FILE");
   command->callback([state] { run_eval(*state); });

@@ -31,7 +31,7 @@ struct InfoOptions {
 };
 
 void print_line(const std::string& name, const std::string& value) {
-  std::cout << terminal::pad(name, 17, terminal::Align::left) << value << "\n";
+  std::cout << terminal::pad(name, 17, base::Align::left) << value << "\n";
 }
 
 std::string threads_text() {
@@ -112,8 +112,8 @@ void print_gpu_choice(const bench::AttentionShape& shape, at::ScalarType type, c
   const bool takes_float32 = type != at::kFloat && kernels::cuda::takes_float32(shape.dim, shape.value_dim, false);
   if (takes_float32) print_line("computed in", "float32, as PyTorch does for such head dimensions");
   const auto choice =
-      kernels::cuda::choose_engine(gpu_problem(shape, takes_float32 ? at::kFloat : type, formulation), capability);
-  print_line("kernel", std::string(kernels::cuda::name(choice.engine)));
+      kernels::cuda::choose_family(gpu_problem(shape, takes_float32 ? at::kFloat : type, formulation), capability);
+  print_line("kernel", std::string(kernels::cuda::name(choice.family)));
   print_line("because", std::string(choice.reason));
 }
 

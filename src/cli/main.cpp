@@ -12,14 +12,35 @@
 #include "app/interrupt.h"
 #include "app/usage_error.h"
 #include "app/versions.h"
+#include "domains/domain.h"
 #include "recipe/settings.h"
 
 namespace {
 
 constexpr int kFailureExitCode = 1;
 
+void add_verbs(CLI::App& program) {
+  quest::cli::expect_subcommand(program);
+  quest::cli::add_demo_command(program);
+  quest::cli::add_train_command(program);
+  quest::cli::add_eval_command(program);
+  quest::cli::add_paper_command(program);
+  quest::cli::add_report_command(program);
+  quest::cli::add_recipes_command(program);
+  quest::cli::add_data_command(program);
+  quest::cli::add_bench_command(program);
+  quest::cli::add_info_command(program);
+  quest::domains::check(quest::domains::all());
+  for (const auto& domain : quest::domains::all()) {
+    for (const auto& verb : domain.verbs) {
+      verb.add(*program.add_subcommand(std::string(verb.name), std::string(verb.summary)));
+    }
+  }
+}
+
 int run(CLI::App& program, int argc, char** argv) {
   try {
+    add_verbs(program);
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
@@ -47,12 +68,5 @@ int main(int argc, char** argv) {
   CLI::App program("Query-modulated spherical attention: softmax(Q K'), K' = the keys divided by their norms.",
                    "quest");
   program.set_version_flag("--version", "quest " + quest::app::quest_version());
-  quest::cli::expect_subcommand(program);
-  quest::cli::add_demo_command(program);
-  quest::cli::add_info_command(program);
-  quest::cli::add_bench_command(program);
-  quest::cli::add_train_command(program);
-  quest::cli::add_eval_command(program);
-  quest::cli::add_recipes_command(program);
   return run(program, argc, argv);
 }

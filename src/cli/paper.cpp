@@ -1,171 +1,161 @@
-// `quest paper`: the paper's tables and figures, and what became of them here.
-
-#include "paper/paper.h"
+// `quest paper`: the paper's tables and figures, ours beside them, and the runs behind ours.
 
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
-#include "cli/commands.h"
-#include "terminal/table.h"
-#include "cli/time_series_report.h"
-#include "cli/toy_report.h"
+#include "app/json_file.h"
+#include "app/sweep.h"
 #include "app/usage_error.h"
-#include "domains/timeseries/time_series_results.h"
-#include "domains/toy/toy_read.h"
+#include "cli/commands.h"
+#include "cli/experiment_runs.h"
+#include "cli/experiment_text.h"
+#include "paper/comparison.h"
+#include "terminal/table.h"
 
 namespace quest::cli {
 namespace {
 
-using paper::PaperItem;
-using paper::PaperState;
-using toy::ToyRun;
-
-constexpr std::string_view kToy = "toy";
-constexpr std::string_view kTimeSeries = "timeseries";
+using paper::Experiment;
 
 struct PaperCommand {
   std::string experiment;
   std::string runs = "runs";
+  std::string json_path;
+  bool small = false;
+  bool markdown = false;
+  bool train = false;
+  std::vector<std::string> only;
+  std::int64_t seeds = 0;
+  app::SweepOptions sweep;
 };
 
-std::string pair_text(const std::string& quest, const std::string& standard) {
-  if (quest.empty() && standard.empty()) return "";
-  return (quest.empty() ? "-" : quest) + " / " + (standard.empty() ? "-" : standard);
+terminal::TableStyle style_of(const PaperCommand& command) {
+  return command.markdown ? terminal::TableStyle::markdown : terminal::TableStyle::text;
 }
 
-std::string run_line(const ToyRun& run) {
-  const auto& settings = run.settings;
-  return run.path.string() + ", " + std::to_string(run.results.size()) +
-         " trainings (the paper: " + std::to_string(toy::trainings_of(toy::paper_settings()).size()) +
-         "), " + std::to_string(settings.sizes.training_samples) + " samples, wiring " + run.wiring_text() + ", " +
-         run.program;
-}
-
-std::optional<ToyRun> latest_toy_run(const std::string& folder) {
-  const auto runs = toy::toy_runs_in(folder);
-  if (runs.empty()) return std::nullopt;
-  return toy::read_toy_run(runs.front());
-}
-
-// Empty for what was not measured.
-std::string our_success(const ToyRun& run, std::string_view formulation) {
-  const auto summaries = timeseries::summarize(run.settings, run.results);
-  const auto found = std::ranges::find(summaries, formulation, &toy::ToySummary::formulation);
-  if (found == summaries.end() || found->trainings == 0) return "";
-  return terminal::fixed(100.0 * found->success_rate(), 0) + " %";
-}
-
-// The runs that items are compared with.
-struct OurRuns {
-  std::optional<ToyRun> toy;
-  std::vector<timeseries::TimeSeriesSummary> time_series;
-};
-
-OurRuns our_runs(const std::string& folder) {
-  return {.toy = latest_toy_run(folder),
-          .time_series =
-              timeseries::summarize(timeseries::read_time_series(std::filesystem::path(folder) / kTimeSeries))};
-}
-
-std::string ours(const PaperItem& item, const OurRuns& runs) {
-  if (item.measure.empty()) return "";
-  if (item.experiment == kTimeSeries) return time_series_headline(item.label, runs.time_series);
-  if (item.experiment != kToy || !runs.toy) return "";
-  return pair_text(our_success(*runs.toy, "quest"), our_success(*runs.toy, "standard"));
-}
-
-std::vector<PaperItem> items_of(std::string_view experiment) {
-  std::vector<PaperItem> items;
-  std::ranges::copy_if(paper::paper_items(), std::back_inserter(items),
-                       [&](const PaperItem& item) { return item.experiment == experiment; });
-  return items;
-}
-
-std::string command_of(const std::vector<PaperItem>& items) {
-  const auto found = std::ranges::find_if(items, [](const PaperItem& item) { return !item.command.empty(); });
-  return found == items.end() ? "" : std::string(found->command);
-}
-
-void print_items(std::span<const std::string_view> names, const OurRuns& runs) {
-  terminal::Table table({{"", terminal::Align::left},
-               {"shows", terminal::Align::left},
-               {"measure", terminal::Align::left},
-               {"paper", terminal::Align::left},
-               {"ours", terminal::Align::left},
-               {"state", terminal::Align::left}});
-  for (const auto name : names) {
-    const auto items = items_of(name);
-    table.add_row({std::string(name), command_of(items), "", "", "", ""});
-    for (const PaperItem& item : items) {
-      table.add_row({"  " + std::string(item.label), std::string(item.shows), std::string(item.measure),
-                     pair_text(std::string(item.quest), std::string(item.standard)), ours(item, runs),
+base::Table overview(const PaperCommand& command) {
+  base::Table table{.caption = "",
+                    .columns = {{"", base::Align::left},
+                                {"shows", base::Align::left},
+                                {"measure", base::Align::left},
+                                {"paper", base::Align::left},
+                                {"ours", base::Align::left},
+                                {"state", base::Align::left}},
+                    .rows = {}};
+  for (const auto& experiment : paper::experiments()) {
+    const auto known = known_runs(experiment, command.runs, command.small);
+    table.add_row({experiment.name, command_text(experiment), "", "", "", ""});
+    for (const auto& item : experiment.items) {
+      const auto texts = paper::headline(paper::compare(experiment, item, known.runs.runs));
+      table.add_row({"  " + item.label, item.shows, texts.name, texts.paper,
+                     texts.ours + (known.is_small && !texts.ours.empty() ? " (small)" : ""),
                      std::string(paper::state_name(item.state))});
     }
   }
-  std::cout << table.render(terminal::TableStyle::text) << "\npaper and ours: quest / standard\n";
+  return table;
 }
 
-void print_states() {
-  for (const auto state : {PaperState::full_size, PaperState::small_version, PaperState::data_needed,
-                           PaperState::not_yet, PaperState::nothing_to_run}) {
-    const auto count = std::ranges::count(paper::paper_items(), state, &PaperItem::state);
+std::string states_text() {
+  using enum paper::State;
+  std::string text;
+  for (const auto state : {full_size, small_version, data_needed, not_yet, nothing_to_run}) {
+    std::ptrdiff_t count = 0;
+    for (const auto& experiment : paper::experiments()) {
+      count += std::ranges::count(experiment.items, state, &paper::Item::state);
+    }
     if (count == 0) continue;
-    std::cout << paper::state_name(state) << " (" << count << "): " << paper::state_meaning(state) << "\n";
+    text += std::string(paper::state_name(state)) + " (" + std::to_string(count) +
+            "): " + std::string(paper::state_meaning(state)) + "\n";
   }
+  return text;
 }
 
-void print_all(const PaperCommand& command) {
-  const auto runs = our_runs(command.runs);
-  const auto& toy = runs.toy;
-  print_items(paper::paper_experiments(), runs);
-  std::cout << "our toy: " << (toy ? run_line(*toy) : "no run in \"" + command.runs + "\"; start with `quest toy`")
-            << "\n\n";
-  print_states();
-}
-
-void print_toy(const PaperCommand& command) {
-  const auto toy = latest_toy_run(command.runs);
-  print_items({{kToy}}, {.toy = toy, .time_series = {}});
-  if (!toy) {
-    std::cout << "ours: no run in \"" << command.runs << "\"; start with `quest toy`\n";
-    return;
+nlohmann::ordered_json json_of(const Experiment& experiment, const KnownRuns& known) {
+  auto items = nlohmann::ordered_json::array();
+  for (const auto& item : experiment.items) {
+    auto json = paper::to_json(paper::compare(experiment, item, known.runs.runs));
+    json["experiment"] = experiment.name;
+    items.push_back(std::move(json));
   }
-  std::cout << "ours: " << run_line(*toy) << "\n"
-            << "page: quest report " << toy->path.string() << "\n\n"
-            << toy_outcome_table(timeseries::summarize(toy->settings, toy->results));
+  return items;
 }
 
-void run_paper(const PaperCommand& command) {
-  const auto known = paper::paper_experiments();
+void run_overview(const PaperCommand& command) {
+  auto items = nlohmann::ordered_json::array();
+  for (const auto& experiment : paper::experiments()) {
+    const auto known = known_runs(experiment, command.runs, command.small);
+    for (auto& item : json_of(experiment, known)) items.push_back(std::move(item));
+    for (const auto& problem : known.runs.problems) std::cerr << "left out: " << problem << "\n";
+  }
+  std::cout << terminal::render(overview(command), style_of(command)) << "\npaper and ours: QUEST / standard attention\n\n"
+            << states_text();
+  app::write_json_file(command.json_path, nlohmann::ordered_json({{"items", items}}).dump(2) + "\n");
+}
+
+std::size_t train_missing(const PaperCommand& command, const Experiment& experiment, const std::filesystem::path& folder) {
+  if (experiment.sweep.empty()) {
+    throw app::UsageError("--train: nothing of the experiment \"" + experiment.name + "\" runs here yet");
+  }
+  const auto& grids = command.small ? experiment.small : experiment.sweep;
+  if (grids.empty()) throw app::UsageError("--small: the experiment \"" + experiment.name + "\" has no smaller version");
+  auto options = command.sweep;
+  options.folder = folder;
+  return app::run_sweep(paper::planned_runs(paper::narrowed(grids, command.only, command.seeds)), options);
+}
+
+void run_paper(const PaperCommand& command, bool asks_for_runs) {
+  if (asks_for_runs && !command.train) {
+    throw app::UsageError("options of the runs were given without --train; add it, or take them out to only look");
+  }
+  app::require_writable(command.json_path);
   if (command.experiment.empty()) {
-    print_all(command);
-  } else if (command.experiment == kToy) {
-    print_toy(command);
-  } else if (const auto found = std::ranges::find(known, command.experiment); found != known.end()) {
-    print_items({{*found}}, {});
-    std::cout << "Nothing of this runs here yet.\n";
-  } else {
-    std::string names;
-    for (const auto name : known) names += (names.empty() ? "" : ", ") + std::string(name);
-    throw app::UsageError("expected an experiment of the paper, one of " + names + "; got \"" + command.experiment + "\"");
+    if (command.train) throw app::UsageError("--train: expected the name of an experiment; " + experiment_names());
+    return run_overview(command);
+  }
+  const auto& experiment = find_experiment(command.experiment);
+  const auto folder = experiment_folder(experiment, command.runs, command.small);
+  const auto failed = command.train ? train_missing(command, experiment, folder) : 0;
+  const auto known = known_runs(experiment, command.runs, command.small);
+  print_experiment(experiment, known, style_of(command));
+  app::write_json_file(command.json_path,
+                       nlohmann::ordered_json({{"items", json_of(experiment, known)}}).dump(2) + "\n");
+  if (failed > 0) {
+    throw std::runtime_error(std::to_string(failed) + " runs failed, as told above; the same command tries those again");
   }
 }
 
 }  // namespace
 
 void add_paper_command(CLI::App& program) {
-  auto* command = program.add_subcommand("paper", "Every table and figure of the paper, and our figures beside them");
+  auto* command = program.add_subcommand("paper", "Every table and figure of the paper, ours beside them");
   const auto state = std::make_shared<PaperCommand>();
   command->add_option("experiment", state->experiment, "Only this one, in detail")->type_name("EXPERIMENT");
-  command->add_option("--runs", state->runs, "Where run folders lie")->capture_default_str()->type_name("FOLDER");
-  command->callback([state, command] {
-    if (command->get_subcommands().empty()) run_paper(*state);
-  });
+  command->add_option("--runs", state->runs, "Where run folders lie; those of an experiment in a folder of its name")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  command->add_flag("--small", state->small, "The version for the machine at hand; its runs lie in NAME-small");
+  command->add_flag("--markdown", state->markdown, "Print tables as Markdown");
+  command->add_option("--json", state->json_path, "Write every item with the paper's values and ours to this file")
+      ->type_name("FILE");
+  command->add_flag("--train", state->train, "Train what is missing, then print; may be stopped and started again");
+  auto* runs = command->add_option_group("With --train");
+  runs->add_option("--only", state->only, "Train for these values of a key alone; may be given many times")
+      ->type_name("KEY=VALUE,...")
+      ->allow_extra_args(false);
+  runs->add_option("--seeds", state->seeds, "Runs of each kind, with seeds from 0")->check(CLI::Range(1, 1000));
+  runs->add_option("--set", state->sweep.assignments, "Change a key of all recipes; may be given many times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  runs->add_option("--device", state->sweep.device, "Where to train; auto: on a GPU where there is one")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  runs->add_option("--jobs", state->sweep.jobs, "Runs at a time; by default one a core, one on a GPU")
+      ->check(CLI::Range(1, 1024));
+  command->callback([state, runs] { run_paper(*state, runs->count_all() > 0); });
 }
 
 }  // namespace quest::cli

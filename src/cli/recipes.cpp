@@ -5,10 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "cli/commands.h"
-#include "terminal/table.h"
 #include "app/task_recipe.h"
+#include "base/table.h"
+#include "cli/commands.h"
 #include "recipe/recipe_files.h"
+#include "terminal/table.h"
 
 namespace quest::cli {
 namespace {
@@ -20,20 +21,18 @@ std::string summary_of(std::string_view text) {
 }
 
 void list_recipes() {
-  terminal::Table table({{"recipe", terminal::Align::left}, {"task", terminal::Align::left}, {"", terminal::Align::left}});
+  base::Table table{.caption = "",
+                    .columns = {{"recipe", base::Align::left}, {"task", base::Align::left}, {"", base::Align::left}},
+                    .rows = {}};
   for (const auto& recipe : recipe::embedded_recipes()) {
     const std::string name(recipe.name);
     table.add_row({name, app::task_of(recipe::settings_of_recipe(name)), summary_of(recipe.text)});
   }
-  std::cout << table.render(terminal::TableStyle::text)
-            << "\n`quest recipes show NAME` prints one with every key and its meaning.\n";
+  std::cout << terminal::text_of(table) << "\n`quest recipes show NAME` prints one with every key and its meaning.\n";
 }
 
 void show_recipe(const std::string& name) {
-  const auto settings = recipe::settings_of_recipe(name);
-  const auto task = app::task_of(settings);
-  if (task.empty()) throw recipe::RecipeError("the recipe \"" + name + "\" names no task; write task = \"image\"");
-  const app::TaskRecipe recipe(app::find_task(task), settings);
+  const app::TaskRecipe recipe(recipe::settings_of_recipe(name));
   std::cout << recipe.fields().toml(true);
 }
 

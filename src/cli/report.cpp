@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "domains/timeseries/time_series_results.h"
-#include "domains/toy/toy_read.h"
-#include "domains/timeseries/time_series_page.h"
-#include "domains/toy/toy_page.h"
-#include "report/training_page.h"
+#include "cli/experiment_runs.h"
+#include "domains/domain.h"
+#include "report/experiment_page.h"
 #include "report/page/write.h"
+#include "report/training_page.h"
 
 namespace quest::cli {
 namespace {
@@ -29,28 +28,30 @@ std::filesystem::path page_path(const ReportCommand& command) {
   return command.runs.size() == 1 ? std::filesystem::path(command.runs.front()) / "report.html" : "report.html";
 }
 
-// Folders of one kind: trainings, or runs of the spurious-attention experiment; or the one folder that
-// `quest paper timeseries` trains into.
-report::Report report_on(const std::vector<std::string>& folders) {
-  if (folders.size() == 1) {
-    const auto time_series = timeseries::read_time_series(folders.front());
-    if (!time_series.empty()) return timeseries::time_series_report(time_series);
-  }
-  std::vector<report::TrainingRun> trainings;
-  std::vector<toy::ToyRun> toys;
-  for (const auto& folder : folders) {
-    if (report::is_training_run(folder)) {
-      trainings.push_back(report::read_training_run(folder));
-    } else {
-      toys.push_back(toy::read_toy_run(folder));
+// What the domain of the runs' task adds.
+std::vector<report::Figure> figures_of_domain(const std::vector<paper::Run>& runs) {
+  if (runs.empty()) return {};
+  for (const auto& domain : domains::all()) {
+    for (const auto& task : domain.tasks) {
+      if (task.name == runs.front().task && domain.figures != nullptr) return domain.figures(runs);
     }
   }
-  if (!trainings.empty() && !toys.empty()) {
-    throw std::runtime_error("expected runs of one kind, got a training (\"" + trainings.front().path.string() +
-                             "\") and a run of the spurious-attention experiment (\"" + toys.front().path.string() +
-                             "\"); report on them one after the other");
+  return {};
+}
+
+report::Report report_on_experiment(const std::filesystem::path& folder, const paper::Experiment& experiment) {
+  const auto runs = paper::runs_of_experiment(experiment, paper::read_runs(folder));
+  return report::experiment_report(experiment, runs, figures_of_domain(runs.runs));
+}
+
+report::Report report_on(const std::vector<std::string>& folders) {
+  const auto* experiment = folders.size() == 1 ? experiment_of(folders.front()) : nullptr;
+  if (experiment != nullptr && !report::is_training_run(folders.front())) {
+    return report_on_experiment(folders.front(), *experiment);
   }
-  return trainings.empty() ? toy::toy_report(toys) : report::training_report(trainings);
+  std::vector<report::TrainingRun> runs;
+  for (const auto& folder : folders) runs.push_back(report::read_training_run(folder));
+  return report::training_report(runs);
 }
 
 void run_report(const ReportCommand& command) {
@@ -66,8 +67,7 @@ void run_report(const ReportCommand& command) {
 void add_report_command(CLI::App& program) {
   auto* command = program.add_subcommand("report", "Turn run folders into one page that works anywhere");
   const auto state = std::make_shared<ReportCommand>();
-  command
-      ->add_option("runs", state->runs, "Run folders, as `quest train` or `quest toy` writes them; or runs/timeseries")
+  command->add_option("runs", state->runs, "Runs of `quest train`; or the folder of one experiment of `quest paper`")
       ->required()
       ->type_name("RUN");
   command

@@ -8,7 +8,7 @@ namespace quest::cli {
 
 // CLI11's own require_subcommand would hide a misspelt name behind "a subcommand is required".
 void expect_subcommand(CLI::App& app) {
-  app.require_subcommand(0, 1);  // a second name is an argument of the first: `quest paper toy`
+  app.require_subcommand(0, 1);  // a second name is an argument of the first: `quest recipes show`
   app.callback([&app] {
     if (!app.get_subcommands().empty()) return;
     std::string known;

@@ -43,6 +43,22 @@ std::optional<bool> flag_in(const Value& value) {
   return std::nullopt;
 }
 
+List items_of(const Value& value) {
+  if (const auto* list = std::get_if<List>(&value)) return *list;
+  const auto* word = std::get_if<Word>(&value);
+  if (word == nullptr) return {false};  // no element takes it
+  std::string text = word->text;
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  List items;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const auto first = std::min(text.find_first_not_of(' ', begin), end);
+    items.emplace_back(Word{text.substr(first, end - first)});
+    begin = end + 1;
+  }
+  return items;
+}
+
 std::string joined(std::span<const std::string> words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -100,6 +116,24 @@ std::string IntegerRange::text() const {
   return text;
 }
 
+// "each a number above 0"; a word of the command line is cut at its commas.
+template <typename T, typename Parse>
+Fields::Field Fields::list_field(std::string key, std::vector<T>& target, const std::string& each, std::string help,
+                                 const Parse& parse) {
+  return {std::move(key), "a list, each " + each, std::move(help),
+          [&target] { return Value(List(target.begin(), target.end())); },
+          [&target, parse](const Value& value) {
+            std::vector<T> items;
+            for (const auto& scalar : items_of(value)) {
+              const auto item = parse(std::visit([](auto one) { return Value(std::move(one)); }, scalar));
+              if (!item) return false;
+              items.push_back(*item);
+            }
+            target = std::move(items);
+            return true;
+          }};
+}
+
 void Fields::add(Field field) {
   for (const Field& other : fields_) {
     if (other.key == field.key) throw std::logic_error("the key \"" + field.key + "\" is described twice");
@@ -146,14 +180,39 @@ void Fields::text(std::string key, std::string& target, std::string help) {
        }});
 }
 
-void Fields::choice(std::string key, std::string& target, std::vector<std::string> choices, std::string help) {
-  add({std::move(key), "one of " + joined(choices), std::move(help), [&target] { return Value(target); },
-       [&target, choices](const Value& value) {
+void Fields::choice_by_name(std::string key, std::vector<std::string> names, std::string help,
+                            std::function<std::string()> get, std::function<void(const std::string&)> set) {
+  const auto expected = "one of " + joined(names);
+  add({std::move(key), expected, std::move(help), [get = std::move(get)] { return Value(get()); },
+       [names = std::move(names), set = std::move(set)](const Value& value) {
          const auto text = text_in(value);
-         if (!text || std::ranges::find(choices, *text) == choices.end()) return false;
-         target = *text;
+         if (!text || std::ranges::find(names, *text) == names.end()) return false;
+         set(*text);
          return true;
        }});
+}
+
+void Fields::choice(std::string key, std::string& target, std::vector<std::string> choices, std::string help) {
+  choice_by_name(std::move(key), std::move(choices), std::move(help), [&target] { return target; },
+                 [&target](const std::string& name) { target = name; });
+}
+
+void Fields::numbers(std::string key, std::vector<double>& target, Range range, std::string help) {
+  add(list_field(std::move(key), target, range.text(), std::move(help), [range](const Value& value) {
+    const auto number = number_in(value);
+    return number && range.holds(*number) ? number : std::nullopt;
+  }));
+}
+
+void Fields::integers(std::string key, std::vector<std::int64_t>& target, IntegerRange range, std::string help) {
+  add(list_field(std::move(key), target, range.text(), std::move(help), [range](const Value& value) {
+    const auto integer = integer_in(value);
+    return integer && *integer >= range.least && *integer <= range.most ? integer : std::nullopt;
+  }));
+}
+
+void Fields::texts(std::string key, std::vector<std::string>& target, std::string help) {
+  add(list_field(std::move(key), target, "a text", std::move(help), text_in));
 }
 
 void Fields::rule(std::function<std::string()> problem) { rules_.push_back(std::move(problem)); }

@@ -56,6 +56,26 @@ class Fields {
   void text(std::string key, std::string& target, std::string help);
   void choice(std::string key, std::string& target, std::vector<std::string> choices, std::string help);
 
+  // Lists: [1, 2] in a file, 1,2 on the command line.
+  void numbers(std::string key, std::vector<double>& target, Range range, std::string help);
+  void integers(std::string key, std::vector<std::int64_t>& target, IntegerRange range, std::string help);
+  void texts(std::string key, std::vector<std::string>& target, std::string help);
+
+  // Names of values of any type.
+  void choice_by_name(std::string key, std::vector<std::string> names, std::string help,
+                      std::function<std::string()> get, std::function<void(const std::string&)> set);
+  template <typename T>
+  void choice(std::string key, T& target, const std::vector<std::pair<std::string, T>>& choices, std::string help) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : choices) names.push_back(name);
+    choice_by_name(
+        std::move(key), std::move(names), std::move(help),
+        [&target, choices] { return std::ranges::find(choices, target, &std::pair<std::string, T>::second)->first; },
+        [&target, choices](const std::string& name) {
+          target = std::ranges::find(choices, name, &std::pair<std::string, T>::first)->second;
+        });
+  }
+
   template <std::integral Integer>
   void integer(std::string key, Integer& target, IntegerRange range, std::string help) {
     range.least = std::max(range.least, limit(std::numeric_limits<Integer>::min()));
@@ -101,6 +121,9 @@ class Fields {
   }
 
   void add(Field field);
+  template <typename T, typename Parse>
+  Field list_field(std::string key, std::vector<T>& target, const std::string& each, std::string help,
+                   const Parse& parse);
   void add_integer(std::string key, IntegerRange range, std::string help, std::function<std::int64_t()> get,
                    const std::function<void(std::int64_t)>& set);
   [[nodiscard]] const Field& find(const Setting& setting) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kBaseKey = "base";
 
-bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".toml"); }
+bool is_path(const std::string& name) { return name.ends_with(".toml"); }
 
 std::vector<Setting> settings_of_file(const std::string& path) {
   std::ifstream file(path);

@@ -20,14 +20,23 @@ struct Found {
   Setting setting;
 };
 
-Value value_of(const toml::node& node, const std::string& key, const std::string& place) {
+Scalar scalar_of(const toml::node& node, const std::string& key, const std::string& place) {
   if (const auto* flag = node.as_boolean()) return flag->get();
   if (const auto* integer = node.as_integer()) return integer->get();
   if (const auto* number = node.as_floating_point()) return number->get();
   if (const auto* text = node.as_string()) return text->get();
   std::ostringstream type;
   type << node.type();
-  throw RecipeError(place + ": " + key + ": expected a number, true, false or a text, got a TOML " + type.str());
+  throw RecipeError(place + ": " + key + ": expected a number, true, false, a text or a list of them, got a TOML " + type.str());
+}
+
+Value value_of(const toml::node& node, const std::string& key, const std::string& place) {
+  if (const auto* array = node.as_array()) {
+    List list;
+    for (const auto& item : *array) list.push_back(scalar_of(item, key, place));
+    return list;
+  }
+  return std::visit([](auto scalar) { return Value(std::move(scalar)); }, scalar_of(node, key, place));
 }
 
 void collect(const toml::table& table, const std::string& prefix, const std::string& name, std::vector<Found>& found) {
@@ -89,6 +98,11 @@ std::string text_of(const Value& value) {
     std::string operator()(double number) const { return number_text(number); }
     std::string operator()(const std::string& text) const { return quoted(text); }
     std::string operator()(const Word& word) const { return word.text; }
+    std::string operator()(const List& list) const {
+      std::string text;
+      for (const auto& item : list) text += (text.empty() ? "" : ", ") + std::visit(*this, item);
+      return "[" + text + "]";
+    }
   };
   return std::visit(Writer{}, value);
 }

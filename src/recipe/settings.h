@@ -24,7 +24,9 @@ struct Word {
   bool operator==(const Word&) const = default;
 };
 
-using Value = std::variant<bool, std::int64_t, double, std::string, Word>;
+using Scalar = std::variant<bool, std::int64_t, double, std::string, Word>;
+using List = std::vector<Scalar>;
+using Value = std::variant<bool, std::int64_t, double, std::string, Word, List>;
 
 struct Setting {
   std::string key;  // with its sections: "optimizer.lr"
@@ -32,7 +34,8 @@ struct Setting {
   std::string place;
 };
 
-// In the order of the file. Throws RecipeError for what is no TOML, and for lists and dates, which no field takes.
+// In the order of the file. Throws RecipeError for what is no TOML, and for dates and lists of lists, which no
+// field takes.
 [[nodiscard]] std::vector<Setting> settings_of_toml(std::string_view text, const std::string& name);
 
 // "key=value", as --set takes it. Throws RecipeError.

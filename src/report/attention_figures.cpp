@@ -8,6 +8,7 @@
 
 #include "report/charts/markup.h"
 #include "report/charts/step_axis.h"
+#include "report/charts/table.h"
 #include "report/charts/time_map.h"
 
 namespace quest::report {
@@ -166,25 +167,24 @@ void color(std::span<TimeMap> maps) {
   }
 }
 
-void add_rows(Table& table, const std::string& title, std::span<const HeadLine> lines) {
-  const auto cell = [](double value) { return std::isfinite(value) ? Cell(compact(value), value) : Cell("–"); };
+void add_rows(base::Table& table, const std::string& title, std::span<const HeadLine> lines) {
   for (const HeadLine& line : lines) {
     const auto& values = line.values;
     const auto largest = std::ranges::max_element(
         values, {}, [](const StepValue& value) { return std::isnan(value.value) ? -kInfinity : value.value; });
-    table.rows.push_back({line.layer,
-                          {std::to_string(line.head), static_cast<double>(line.head)},
-                          title,
-                          cell(values.front().value),
-                          cell(values.back().value),
-                          cell(largest->value),
-                          {std::to_string(largest->step), static_cast<double>(largest->step)}});
+    table.add_row({line.layer,
+                   {std::to_string(line.head), static_cast<double>(line.head)},
+                   title,
+                   number_cell(values.front().value),
+                   number_cell(values.back().value),
+                   number_cell(largest->value),
+                   {std::to_string(largest->step), static_cast<double>(largest->step)}});
   }
 }
 
 Figure figure_of(const Quantity& quantity, std::span<const NamedRun> runs) {
   Figure figure{.id = quantity.id, .title = quantity.title, .caption = quantity.caption};
-  figure.values = {figure.title, {"layer", "head", "run", "first", "last", "largest", "at step"}, {}};
+  figure.values = {.caption = figure.title, .columns = {"layer", "head", "run", "first", "last", "largest", "at step"}};
   std::vector<TimeMap> maps;
   for (const NamedRun& run : runs) {
     for (const auto& [part, value] : quantity.views) {

@@ -7,6 +7,7 @@
 #include "report/charts/line_chart.h"
 #include "report/charts/markup.h"
 #include "report/charts/step_axis.h"
+#include "report/charts/table.h"
 
 namespace quest::report {
 namespace {
@@ -70,22 +71,22 @@ LineChart chart_of(const Curve& curve, std::span<const NamedRun> runs) {
   return chart;
 }
 
-void add_rows(Table& table, const LineChart& chart) {
+void add_rows(base::Table& table, const LineChart& chart) {
   for (std::size_t i = 0; i < chart.steps.size(); ++i) {
-    std::vector<Cell> row = {chart.title, {number(chart.steps[i]), chart.steps[i]}};
+    std::vector<base::Cell> row = {chart.title, {number(chart.steps[i]), chart.steps[i]}};
     for (const Series& series : chart.series) {
       const base::Quartiles* point = series.at(i);
-      row.push_back(point == nullptr ? Cell("–") : Cell(compact(point->middle), point->middle));
+      row.push_back(point == nullptr ? base::Cell("–") : number_cell(point->middle));
     }
-    table.rows.push_back(std::move(row));
+    table.add_row(std::move(row));
   }
 }
 
 Figure figure_of(Figure figure, std::span<const Curve> curves, std::span<const NamedRun> runs) {
-  figure.values = {figure.title, {"curve", "step"}, {}};
+  figure.values = {.caption = figure.title, .columns = {"curve", "step"}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs.size() > 1) figure.legend.push_back({runs[i].name, static_cast<int>(i)});
-    figure.values.columns.push_back(runs[i].name);
+    figure.values.columns.emplace_back(runs[i].name);
   }
   for (const Curve& curve : curves) {
     const LineChart chart = chart_of(curve, runs);
@@ -180,8 +181,7 @@ Figure crash_figure(const NamedRun& run, const Crash& crash, const std::string& 
     figure.legend.push_back({series.name, series.color});
     for (std::size_t i = 0; i < logits.steps.size(); ++i) {
       if (const base::Quartiles* point = series.at(i)) {
-        figure.values.rows.push_back(
-            {series.name, {number(logits.steps[i]), logits.steps[i]}, {compact(point->middle), point->middle}});
+        figure.values.add_row({series.name, {number(logits.steps[i]), logits.steps[i]}, number_cell(point->middle)});
       }
     }
   }

@@ -4,11 +4,14 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/quartiles.h"
 #include "report/attention_figures.h"
 #include "report/charts/markup.h"
-#include "report/page/page_parts.h"
 #include "report/charts/palette.h"
-#include "base/quartiles.h"
+#include "report/charts/table.h"
+#include "report/evaluation_table.h"
+#include "report/file_figures.h"
+#include "report/page/page_parts.h"
 #include "report/training_figures.h"
 #include "train/run/run_folder.h"
 
@@ -19,24 +22,24 @@ using train::ExplosionWarning;
 
 constexpr std::size_t kMostWarnings = 100;
 
-Cell number_cell(double value) { return {compact(value), value}; }
-
-Cell count_cell(std::int64_t count) { return {grouped(count), static_cast<double>(count)}; }
+// Those of the best evaluation, where the run wrote them down; else of the last.
+std::map<std::string, double> result_metrics(const TrainingRun& run) {
+  if (const EvaluationFile* best = run.evaluated.best()) return {best->metrics.begin(), best->metrics.end()};
+  return run.evaluations.empty() ? std::map<std::string, double>{} : run.evaluations.back().metrics;
+}
 
 std::set<std::string> metric_names(std::span<const NamedRun> runs) {
   std::set<std::string> names;
   for (const NamedRun& run : runs) {
-    if (run.run->evaluations.empty()) continue;
-    for (const auto& [name, value] : run.run->evaluations.back().metrics) names.insert(name);
+    for (const auto& [name, value] : result_metrics(*run.run)) names.insert(name);
   }
   return names;
 }
 
-Cell metric_cell(const TrainingRun& run, const std::string& name) {
-  if (run.evaluations.empty()) return "–";
-  const auto& metrics = run.evaluations.back().metrics;
+base::Cell metric_cell(const TrainingRun& run, const std::string& name) {
+  const auto metrics = result_metrics(run);
   const auto found = metrics.find(name);
-  return found == metrics.end() ? Cell("–") : number_cell(found->second);
+  return found == metrics.end() ? base::Cell("–") : number_cell(found->second);
 }
 
 // Logged, or remembered for the story of a crash.
@@ -46,51 +49,50 @@ train::StepReport last_step(const TrainingRun& run) {
   return crash && !crash->steps.empty() ? crash->steps.back() : train::StepReport{};
 }
 
-Cell throughput_cell(const TrainingRun& run) {
+base::Cell throughput_cell(const TrainingRun& run) {
   std::vector<double> values;
   values.reserve(run.steps.size());
   for (const auto& step : run.steps) values.push_back(step.samples_per_second);
   const auto middle = base::quartiles(values);
-  return middle ? number_cell(middle->middle) : Cell("–");
+  return middle ? number_cell(middle->middle) : base::Cell("–");
 }
 
 std::string results_table(std::span<const NamedRun> runs) {
-  Table table{.caption = "What the runs ended with, or have reached so far; metrics are those of the last evaluation",
-              .columns = {"run", "steps"},
-              .rows = {}};
+  base::Table table{
+      .caption = "What the runs ended with, or have reached so far; metrics are those of the last evaluation",
+      .columns = {"run", "steps"}};
   const auto names = metric_names(runs);
-  for (const std::string& name : names) table.columns.push_back(name);
+  for (const std::string& name : names) table.columns.emplace_back(name);
   for (const char* column : {"training loss", "samples per second", "warnings", "status"}) {
     table.columns.emplace_back(column);
   }
   for (const NamedRun& named : runs) {
     const TrainingRun& run = *named.run;
-    std::vector<Cell> row = {named.name, count_cell(last_step(run).step)};
+    std::vector<base::Cell> row = {named.name, count_cell(last_step(run).step)};
     for (const std::string& name : names) row.push_back(metric_cell(run, name));
     row.push_back(number_cell(last_step(run).loss));
     row.push_back(throughput_cell(run));
     row.push_back(count_cell(static_cast<std::int64_t>(run.warnings.size())));
     row.emplace_back(run.told("status"));
-    table.rows.push_back(std::move(row));
+    table.add_row(std::move(row));
   }
   return table_html(table);
 }
 
 std::string warnings_table(std::span<const NamedRun> runs) {
-  Table table{
+  base::Table table{
       .caption = "Heads whose largest logit doubled within 200 steps, in order",
-      .columns = {"run", "step", "layer", "head", "max logit before", "max logit", "key norm before", "key norm"},
-      .rows = {}};
+      .columns = {"run", "step", "layer", "head", "max logit before", "max logit", "key norm before", "key norm"}};
   std::size_t left_out = 0;
   for (const NamedRun& run : runs) {
     const auto& warnings = run.run->warnings;
     const std::size_t shown = std::min(warnings.size(), kMostWarnings);
     left_out += warnings.size() - shown;
     for (const ExplosionWarning& warning : std::span(warnings).first(shown)) {
-      table.rows.push_back({run.name, count_cell(warning.now.step), warning.layer,
-                            count_cell(static_cast<std::int64_t>(warning.head)), number_cell(warning.before.max_logit),
-                            number_cell(warning.now.max_logit), number_cell(warning.before.key_norm),
-                            number_cell(warning.now.key_norm)});
+      table.add_row({run.name, count_cell(warning.now.step), warning.layer,
+                     count_cell(static_cast<std::int64_t>(warning.head)), number_cell(warning.before.max_logit),
+                     number_cell(warning.now.max_logit), number_cell(warning.before.key_norm),
+                     number_cell(warning.now.key_norm)});
     }
   }
   if (table.rows.empty()) return "";
@@ -117,15 +119,21 @@ std::string crash_story(const TrainingRun& run, const Crash& crash) {
   return text + "No head's largest logit doubled before it, so attention is not where it began.";
 }
 
+std::string best_text(const TrainingRun& run) {
+  const EvaluationFile* best = run.evaluated.best();
+  if (best == nullptr) return "";
+  const auto step = best->facts.find("step");
+  const bool is_known = step != best->facts.end() && step->is_number_integer();
+  return "; best evaluation" + (is_known ? " at step " + grouped(step->get<std::int64_t>()) : "");
+}
+
 std::string lead(std::span<const NamedRun> runs) {
   std::string markup;
   for (const NamedRun& named : runs) {
     const TrainingRun& run = *named.run;
     std::string text = named.name + ": " + run.told("status");
-    text += ", " + grouped(last_step(run).step) + " steps";
-    if (!run.evaluations.empty()) {
-      for (const auto& [name, value] : run.evaluations.back().metrics) text += ", " + name + " " + compact(value);
-    }
+    text += ", " + grouped(last_step(run).step) + " steps" + best_text(run);
+    for (const auto& [name, value] : result_metrics(run)) text += ", " + name + " " + compact(value);
     markup += paragraph(text + ".", "lead");
     const auto& crash = run.crash;
     if (crash) markup += paragraph(crash_story(run, *crash), "notice");
@@ -133,16 +141,24 @@ std::string lead(std::span<const NamedRun> runs) {
   return markup;
 }
 
-void add_figures(Report& report, Section section, const std::vector<Figure>& figures) {
-  if (figures.empty()) return;
-  section.body += all_html(figures);
-  report.page.sections.push_back(std::move(section));
-  std::ranges::copy(figures, std::back_inserter(report.figures));
+std::string problem_list(std::span<const NamedRun> runs) {
+  std::vector<std::string> problems;
+  for (const NamedRun& run : runs) {
+    std::ranges::copy(run.run->evaluated.problems, std::back_inserter(problems));
+    std::ranges::copy(run.run->figures.problems, std::back_inserter(problems));
+  }
+  return problems.empty() ? "" : card(bullet_list(problems));
+}
+
+std::vector<Figure> figures_of_files(std::span<const NamedRun> runs) {
+  std::vector<RunFigures> of_runs;
+  for (const NamedRun& run : runs) of_runs.push_back({run.name, run.run->figures.figures});
+  return file_figures(of_runs);
 }
 
 std::string description_table(const TrainingRun& run) {
-  Table table{.caption = "As run.json has it", .columns = {"key", "value"}, .rows = {}};
-  for (const auto& [key, value] : run.description.items()) table.rows.push_back({key, run.told(key)});
+  base::Table table{.caption = "As run.json has it", .columns = {"key", "value"}};
+  for (const auto& [key, value] : run.description.items()) table.add_row({key, run.told(key)});
   return card(table_html(table));
 }
 
@@ -182,15 +198,17 @@ Report training_report(std::span<const TrainingRun> all) {
                          .sections = {},
                          .footer = kPageHelp}};
   report.page.sections.push_back({"results", "Results", card(results_table(runs))});
-  add_figures(report, {"curves", "Curves", ""}, curve_figures(runs));
+  add_section(report, {"curves", "Curves", ""}, curve_figures(runs));
+  add_section(report, {"evaluations", "Evaluations", evaluation_table(runs)}, figures_of_files(runs));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& crash = all[i].crash;
     if (!crash) continue;
     const std::string prefix = alone ? "" : "run" + std::to_string(i + 1) + "-";
-    add_figures(report, {prefix + "crashed", (alone ? "" : names[i] + ": ") + "The crash", ""},
+    add_section(report, {prefix + "crashed", (alone ? "" : names[i] + ": ") + "The crash", ""},
                 {crash_figure(runs[i], *crash, prefix)});
   }
-  add_figures(report, {"attention", "Attention, layer by layer", warnings_table(runs)}, attention_figures(runs));
+  add_section(report, {"attention", "Attention, layer by layer", warnings_table(runs)}, attention_figures(runs));
+  add_section(report, {"problems", "What could not be read", problem_list(runs)});
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string prefix = alone ? "" : "run" + std::to_string(i + 1) + "-";
     report.page.sections.push_back({prefix + "recipe", (alone ? "" : names[i] + ": ") + "Recipe",

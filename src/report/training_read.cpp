@@ -6,6 +6,7 @@
 
 #include "base/json_number.h"
 #include "base/line_file.h"
+#include "train/run/packed_runs.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_log.h"
 
@@ -51,7 +52,7 @@ void read_metrics(TrainingRun& run, const std::filesystem::path& file) {
 }
 
 void read_stats(TrainingRun& run, const std::filesystem::path& file) {
-  train::ExplosionDetector detector;
+  train::LayerExplosionDetector detector;
   for (const Json& line : base::read_lines(file)) {
     run.layers.push_back(train::layer_record_from_json(line));
     for (auto& warning : detector.add(run.layers.back())) run.warnings.push_back(std::move(warning));
@@ -74,11 +75,16 @@ std::string TrainingRun::told(const std::string& key) const {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-bool is_training_run(const std::filesystem::path& folder) { return std::filesystem::exists(folder / train::kRunFile); }
+bool is_training_run(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / train::kRunFile) && !std::filesystem::exists(folder / train::kPackedRunsFile);
+}
 
 TrainingRun read_training_run(const std::filesystem::path& folder) {
-  TrainingRun run{
-      .path = folder, .description = train::read_run_file(folder), .recipe = text_of(folder / train::kRecipeFile)};
+  TrainingRun run{.path = folder,
+                  .description = train::read_run_file(folder),
+                  .recipe = text_of(folder / train::kRecipeFile),
+                  .evaluated = read_evaluations(folder),
+                  .figures = read_figures(folder)};
   const auto metrics = folder / train::kMetricsFile;
   const auto stats = folder / train::kStatsFile;
   const auto crash = folder / train::kCrashFile;

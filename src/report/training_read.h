@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "report/evaluation_read.h"
+#include "report/figure_read.h"
 #include "train/run/explosion_warning.h"
 #include "train/run/layer_record.h"
 #include "train/run/listener.h"
 
 namespace quest::report {
 
+// As metrics.jsonl tells it.
 struct Evaluation {
   std::int64_t step = 0;
   double epoch = 0.0;
@@ -37,6 +40,8 @@ struct TrainingRun {
   std::vector<train::LayerRecord> layers;
   std::vector<train::ExplosionWarning> warnings;  // of the whole run, in the order of the steps
   std::optional<Crash> crash;
+  EvaluationFiles evaluated;
+  FigureFiles figures;
 
   // What run.json says under the key, as text; "–" where it says nothing.
   [[nodiscard]] std::string told(const std::string& key) const;

@@ -100,17 +100,17 @@ std::string curve(const std::function<double(double)>& value, const CurveAxes& a
   const std::string bottom = three_digits(low);
   const std::size_t margin = std::max(display_width(top), display_width(bottom));
   const std::string side = style.unicode ? " │" : " |";
-  std::string text = pad("", margin + 2, Align::left) + axes.title + "\n";
+  std::string text = pad("", margin + 2, base::Align::left) + axes.title + "\n";
   for (int row = 0; row < axes.rows; ++row) {
     const std::string label = row == 0 ? top : row == axes.rows - 1 ? bottom : "";
-    std::string line = pad(label, margin, Align::right) + side + canvas.row_text(row);
+    std::string line = pad(label, margin, base::Align::right) + side + canvas.row_text(row);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  text += pad("", margin + 1, Align::left) + (style.unicode ? "└" : "+");
+  text += pad("", margin + 1, base::Align::left) + (style.unicode ? "└" : "+");
   for (int column = 0; column < axes.columns; ++column) text += style.unicode ? "─" : "-";
   const auto gap = static_cast<std::size_t>(axes.columns) -
                    std::min<std::size_t>(axes.columns - 1, display_width(axes.left) + display_width(axes.right));
-  return text + "\n" + pad("", margin + 2, Align::left) + axes.left + std::string(gap, ' ') + axes.right + "\n";
+  return text + "\n" + pad("", margin + 2, base::Align::left) + axes.left + std::string(gap, ' ') + axes.right + "\n";
 }
 
 }  // namespace quest::terminal

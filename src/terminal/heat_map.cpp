@@ -20,8 +20,8 @@ struct Shade {
 constexpr std::array<Shade, 6> kShades = {{{53, 231}, {60, 231}, {30, 231}, {35, 16}, {113, 16}, {227, 16}}};
 
 std::string cell_text(std::optional<double> value, std::size_t width, const TerminalStyle& style) {
-  if (!value) return pad("-", width - 1, Align::right) + " ";
-  std::string text = pad(fixed(100.0 * *value, 0), width - 1, Align::right) + " ";
+  if (!value) return pad("-", width - 1, base::Align::right) + " ";
+  std::string text = pad(fixed(100.0 * *value, 0), width - 1, base::Align::right) + " ";
   if (!style.color) return text;
   const double position = std::clamp(*value, 0.0, 1.0) * (kShades.size() - 1);
   const Shade shade = kShades[static_cast<std::size_t>(std::lround(position))];
@@ -45,22 +45,22 @@ std::string band(std::span<const HeatMap> maps, const HeatMapAxes& axes, const G
                  const TerminalStyle& style) {
   const std::string margin(size.label + 1, ' ');
   std::string titles = margin;
-  std::string header = pad(axes.row_title, size.label, Align::right) + " ";
+  std::string header = pad(axes.row_title, size.label, base::Align::right) + " ";
   for (const HeatMap& map : maps) {
     if (&map != maps.data()) {
       titles += kGap;
       header += kGap;
     }
-    titles += paint(pad(map.title, size.map, Align::left), Color::bold, style);
-    header += pad("", size.map - size.cell * axes.columns.size(), Align::left);
-    for (const auto& column : axes.columns) header += pad(column, size.cell - 1, Align::right) + " ";
+    titles += paint(pad(map.title, size.map, base::Align::left), Color::bold, style);
+    header += pad("", size.map - size.cell * axes.columns.size(), base::Align::left);
+    for (const auto& column : axes.columns) header += pad(column, size.cell - 1, base::Align::right) + " ";
   }
   std::string text = titles + "\n" + header + "\n";
   for (std::size_t row = 0; row < axes.rows.size(); ++row) {
-    text += pad(axes.rows[row], size.label, Align::right) + " ";
+    text += pad(axes.rows[row], size.label, base::Align::right) + " ";
     for (const HeatMap& map : maps) {
       if (&map != maps.data()) text += kGap;
-      text += pad("", size.map - size.cell * axes.columns.size(), Align::left);
+      text += pad("", size.map - size.cell * axes.columns.size(), base::Align::left);
       for (const auto& value : map.cells.at(row)) text += cell_text(value, size.cell, style);
     }
     text += "\n";

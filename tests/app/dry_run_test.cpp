@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <vector>
+
 #include "app/peak_memory.h"
 
 namespace quest::app {
@@ -31,11 +33,15 @@ class FakeTask final : public train::Task {
   [[nodiscard]] std::int64_t train_size() const override { return 1001; }
   [[nodiscard]] double forward_flops() const override { return 2.0 * (kIn * kHidden + kHidden); }
   [[nodiscard]] train::Selection selection() const override { return {.metric = "loss"}; }
-  at::Tensor loss(const train::TrainBatch& batch) override {
-    passes_.push_back(static_cast<std::int64_t>(batch.samples.size()));
-    return model_->forward(torch::ones({passes_.back(), kIn})).mean();
+  [[nodiscard]] data::Batch load(const data::Draw& draw) const override {
+    const auto samples = static_cast<std::int64_t>(draw.samples.size());
+    return {samples, {{"inputs", torch::ones({samples, kIn})}}};
   }
-  std::vector<train::Tally> evaluate(train::Shard) override { return {}; }
+  [[nodiscard]] train::Losses loss(const data::Batch& batch, const train::Moment& /*moment*/) override {
+    passes_.push_back(batch.samples());
+    return {.total = model_->forward(batch["inputs"]).mean()};
+  }
+  void evaluate(const train::Split& /*split*/, metrics::Metrics& /*metrics*/) override {}
 
   static constexpr std::int64_t kIn = 64;
   static constexpr std::int64_t kHidden = 4096;
@@ -55,28 +61,50 @@ train::Recipe recipe_with_batch(std::int64_t batch) {
   return recipe;
 }
 
+// The first of so many; it talks to nobody.
+class FirstOf final : public train::Communicator {
+ public:
+  explicit FirstOf(int size) : Communicator(0, size) {}
+
+  std::unique_ptr<Pending> start_all_reduce_sum(const at::Tensor& /*tensor*/) override { return nullptr; }
+  void broadcast(const at::Tensor& /*tensor*/, int /*root*/) override {}
+  void barrier() override {}
+};
+
 TEST(DryRun, CountsModelStepsAndState) {
   FakeTask task;
   auto recipe = recipe_with_batch(100);
   recipe.train.ema = 0.999;
-  const auto plan = app::plan_of(task, recipe, "my", 2);
+  const auto plan = app::plan_of(task, recipe, "my", FirstOf(2));
+  EXPECT_EQ(plan.task, "fake");
+  EXPECT_EQ(plan.recipe, "my");
   EXPECT_EQ(plan.parameters(), FakeTask::kParameters);
   EXPECT_EQ(plan.parts.size(), 2U) << "the ReLU has no parameters";
   EXPECT_EQ(plan.step_samples, 400);
   EXPECT_EQ(plan.steps_per_epoch, 3) << "1001 samples, the last step takes what is left";
-  EXPECT_EQ(plan.steps(), 9);
+  EXPECT_EQ(plan.steps, 9);
   EXPECT_EQ(plan.memory.optimizer, 2.0 * plan.memory.weights) << "adamw keeps two numbers for each parameter";
   EXPECT_EQ(plan.memory.average, plan.memory.weights);
   EXPECT_DOUBLE_EQ(plan.learning_rate(0), recipe.optimizer.lr);
 }
 
+TEST(DryRun, ALengthInStepsIsTakenAsItIs) {
+  FakeTask task;
+  auto recipe = recipe_with_batch(100);
+  recipe.train.steps = 7;
+  const auto plan = app::plan_of(task, recipe, "my", FirstOf(1));
+  EXPECT_EQ(plan.steps, 7);
+  EXPECT_EQ(plan.steps_per_epoch, 6);
+  EXPECT_DOUBLE_EQ(plan.epochs(), 7.0 / 6.0);
+}
+
 TEST(DryRun, MemoryOfALargeBatchIsEstimatedFromSmallerOnes) {
   constexpr std::int64_t kBatch = 512;
   FakeTask task;
-  const auto plan = app::plan_of(task, recipe_with_batch(kBatch), "my", 1);
+  const auto plan = app::plan_of(task, recipe_with_batch(kBatch), "my", FirstOf(1));
   for (const auto samples : task.passes_) EXPECT_LE(samples, kBatch / 4);
-  const double measured =
-      app::peak_bytes([&] { task.loss({.epoch = 0, .samples = std::vector<std::int64_t>(kBatch)}).backward(); });
+  const auto batch = task.load({.samples = std::vector<std::int64_t>(kBatch)});
+  const double measured = app::peak_bytes([&] { task.loss(batch, {}).total.backward(); });
   EXPECT_NEAR(plan.memory.activations / measured, 1.0, 0.05);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 class TrainingViewTest : public ::testing::Test {
  protected:
-  app::TrainingView view(bool terminal) {
+  TrainingView view(bool terminal) {
     return {results_, status_, {.terminal = terminal, .epochs = 4, .peak_flop_per_second = 3e11, .clock = [this] {
                                   return now_;
                                 }}};
@@ -69,8 +69,8 @@ TEST_F(TrainingViewTest, OnATerminalTheBarIsTakenAwayForWhatStays) {
 }
 
 TEST(FlopRate, IsEmptyWhereNothingIsKnown) {
-  EXPECT_EQ(app::flop_rate_text(0.0, 1e12), "");
-  EXPECT_EQ(app::flop_rate_text(2.5e12, 0.0), "2.50 TFLOP/s");
+  EXPECT_EQ(flop_rate_text(0.0, 1e12), "");
+  EXPECT_EQ(flop_rate_text(2.5e12, 0.0), "2.50 TFLOP/s");
 }
 
 }  // namespace

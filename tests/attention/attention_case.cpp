@@ -139,7 +139,7 @@ std::ostream& operator<<(std::ostream& stream, const AttentionCase& test) { retu
 
 AttentionInputs make_inputs(const AttentionCase& test, std::uint64_t seed) {
   torch::manual_seed(seed);
-  const Shape& shape = test.shape;
+  const NamedShape& shape = test.shape;
   const bool packed = test.lengths == LengthKind::packed;
   const std::int64_t batch = packed ? 1 : shape.batch;
   const std::int64_t repeat = packed ? shape.batch : 1;

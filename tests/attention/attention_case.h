@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "quest/attention.h"
 #include "bench/shapes.h"
+#include "quest/attention.h"
 
 namespace quest::testing {
+
+using bench::NamedShape;
 
 enum class GainShape { none, scalar, heads, dims, heads_and_dims, heads_column, dims_row };
 enum class MaskShape { none, bool_full, bool_keys, additive_full, additive_heads, additive_keys, additive_float32 };
@@ -20,7 +22,7 @@ enum class LengthKind { none, key_lengths, packed };
 enum class Layout { dense, heads_inside_rows, sliced, broadcast, dim_not_dense };
 
 struct AttentionCase {
-  Shape shape;
+  NamedShape shape;
   Formulation formulation = formulations::quest;
   GainShape gain = GainShape::none;
   MaskShape mask = MaskShape::none;

@@ -79,7 +79,7 @@ const char* type_name(at::ScalarType type) {
 }
 
 // Accuracy depends on rows and dimensions; batches and heads only repeat them, at the price of a slow oracle.
-Shape with_few_heads(Shape shape) {
+NamedShape with_few_heads(NamedShape shape) {
   const std::int64_t group = shape.heads / shape.kv_head_count();
   shape.batch = std::min<std::int64_t>(shape.batch, shape.queries > 500 ? 1 : 3);
   shape.heads = std::min<std::int64_t>(shape.heads, std::max<std::int64_t>(group, 2));
@@ -125,10 +125,10 @@ std::vector<AttentionCase> pairwise_attention_cases() {
 }
 
 std::vector<AttentionCase> shape_attention_cases() {
-  std::vector<Shape> shapes(kModelShapes.begin(), kModelShapes.end());
-  shapes.insert(shapes.end(), kOddShapes.begin(), kOddShapes.end());
+  std::vector<NamedShape> shapes(bench::kModelShapes.begin(), bench::kModelShapes.end());
+  shapes.insert(shapes.end(), bench::kOddShapes.begin(), bench::kOddShapes.end());
   std::vector<AttentionCase> cases;
-  for (const Shape& shape : shapes) {
+  for (const NamedShape& shape : shapes) {
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       for (const Formulation& formulation : {formulations::quest, formulations::standard}) {
         cases.push_back({.shape = with_few_heads(shape),

@@ -54,10 +54,10 @@ TEST_F(AtomicFile, ReplacesTheRestOfAKilledWriter) {
 TEST_F(AtomicFile, KeepsTheOldFileWhenTheWriterThrows) {
   const auto path = file_with("a", "old");
   EXPECT_THROW(base::write_atomically(path,
-                                [](const base::ByteSink& sink) {
-                                  sink(std::as_bytes(std::span(std::string_view("half"))));
-                                  throw std::logic_error("no");
-                                }),
+                                      [](const base::ByteSink& sink) {
+                                        sink(std::as_bytes(std::span(std::string_view("half"))));
+                                        throw std::logic_error("no");
+                                      }),
                std::logic_error);
   EXPECT_EQ(testing::text_of(path), "old");
   EXPECT_TRUE(only_holds("a"));

@@ -54,8 +54,8 @@ TEST_F(Children, AreAskedToEndAndNoneIsStartedAfterThat) {
   const std::vector children = {shell(patient), shell("echo started")};
   std::map<std::size_t, int> codes;
   base::run_children(children, 1, {},
-               {.on_end = [&](std::size_t child, int code) { codes[child] = code; },
-                .should_stop = [&] { return base::last_line(children[0].log) == "ready"; }});
+                     {.on_end = [&](std::size_t child, int code) { codes[child] = code; },
+                      .should_stop = [&] { return base::last_line(children[0].log) == "ready"; }});
   EXPECT_EQ(codes, (std::map<std::size_t, int>{{0, 7}}));
   EXPECT_EQ(said_by(0), "ready\nasked\n");
 }

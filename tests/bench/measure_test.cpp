@@ -12,23 +12,23 @@ namespace {
 void ignore_progress(double /*done*/) {}
 
 TEST(Quantile, InterpolatesBetweenOrderStatistics) {
-  EXPECT_DOUBLE_EQ(bench::quantile({3.0, 1.0, 2.0}, 0.5), 2.0);
-  EXPECT_DOUBLE_EQ(bench::quantile({4.0, 1.0, 2.0, 3.0}, 0.5), 2.5);
-  EXPECT_DOUBLE_EQ(bench::quantile({4.0, 1.0, 2.0, 3.0}, 1.0), 4.0);
-  EXPECT_DOUBLE_EQ(bench::quantile({7.0}, 0.25), 7.0);
-  EXPECT_THROW(static_cast<void>(bench::quantile({}, 0.5)), std::invalid_argument);
+  EXPECT_DOUBLE_EQ(quantile({3.0, 1.0, 2.0}, 0.5), 2.0);
+  EXPECT_DOUBLE_EQ(quantile({4.0, 1.0, 2.0, 3.0}, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(quantile({4.0, 1.0, 2.0, 3.0}, 1.0), 4.0);
+  EXPECT_DOUBLE_EQ(quantile({7.0}, 0.25), 7.0);
+  EXPECT_THROW(static_cast<void>(quantile({}, 0.5)), std::invalid_argument);
 }
 
 TEST(GeometricMean, IsTheRootOfTheProduct) {
-  EXPECT_DOUBLE_EQ(bench::geometric_mean(std::array{2.0, 8.0}), 4.0);
-  EXPECT_DOUBLE_EQ(bench::geometric_mean(std::array{3.0}), 3.0);
+  EXPECT_DOUBLE_EQ(geometric_mean(std::array{2.0, 8.0}), 4.0);
+  EXPECT_DOUBLE_EQ(geometric_mean(std::array{3.0}), 3.0);
 }
 
 TEST(Measure, MedianIgnoresAFewSlowSamples) {
   int calls = 0;
-  const bench::Contestant steady = [] { return 0.010; };
-  const bench::Contestant disturbed = [&calls] { return ++calls % 5 == 0 ? 1.0 : 0.020; };
-  const auto times = bench::measure_interleaved(std::array{steady, disturbed}, {.budget_seconds = 0.0}, ignore_progress);
+  const Contestant steady = [] { return 0.010; };
+  const Contestant disturbed = [&calls] { return ++calls % 5 == 0 ? 1.0 : 0.020; };
+  const auto times = measure_interleaved(std::array{steady, disturbed}, {.budget_seconds = 0.0}, ignore_progress);
   ASSERT_EQ(times.size(), 2U);
   EXPECT_DOUBLE_EQ(times[0].median_ms, 10.0);
   EXPECT_DOUBLE_EQ(times[1].median_ms, 20.0);
@@ -37,9 +37,9 @@ TEST(Measure, MedianIgnoresAFewSlowSamples) {
 
 TEST(Measure, ContestantsTakeTurnsAndTheStarterRotates) {
   std::string order;
-  const bench::Contestant a = [&order] { return order += 'a', 1.0; };
-  const bench::Contestant b = [&order] { return order += 'b', 1.0; };
-  static_cast<void>(bench::measure_interleaved(std::array{a, b}, {.least_repetitions = 3}, ignore_progress));
+  const Contestant a = [&order] { return order += 'a', 1.0; };
+  const Contestant b = [&order] { return order += 'b', 1.0; };
+  static_cast<void>(measure_interleaved(std::array{a, b}, {.least_repetitions = 3}, ignore_progress));
   EXPECT_EQ(order,
             "aaabbb"
             "abbaab");
@@ -47,8 +47,8 @@ TEST(Measure, ContestantsTakeTurnsAndTheStarterRotates) {
 
 TEST(Measure, ShortRunsAreRepeatedWithinASample) {
   int calls = 0;
-  const bench::Contestant quick = [&calls] { return ++calls, 1e-3; };
-  static_cast<void>(bench::measure_interleaved(
+  const Contestant quick = [&calls] { return ++calls, 1e-3; };
+  static_cast<void>(measure_interleaved(
       std::array{quick}, {.least_repetitions = 15, .sample_seconds = 3.5e-3, .budget_seconds = 0.0}, ignore_progress));
   EXPECT_EQ(calls, 3 + 15 * 4);
 }
@@ -56,8 +56,8 @@ TEST(Measure, ShortRunsAreRepeatedWithinASample) {
 TEST(Measure, TheBudgetAddsSamplesUpToTheMost) {
   const auto calls_with_budget = [](double budget) {
     int calls = 0;
-    const bench::Contestant run = [&calls] { return ++calls, 0.1; };
-    static_cast<void>(bench::measure_interleaved(
+    const Contestant run = [&calls] { return ++calls, 0.1; };
+    static_cast<void>(measure_interleaved(
         std::array{run}, {.least_repetitions = 15, .most_repetitions = 40, .budget_seconds = budget}, ignore_progress));
     return calls - 3;
   };
@@ -68,8 +68,8 @@ TEST(Measure, TheBudgetAddsSamplesUpToTheMost) {
 
 TEST(Measure, ReportsProgressUpToOne) {
   double last = 0.0;
-  const bench::Contestant run = [] { return 1.0; };
-  static_cast<void>(bench::measure_interleaved(std::array{run}, {}, [&last](double done) {
+  const Contestant run = [] { return 1.0; };
+  static_cast<void>(measure_interleaved(std::array{run}, {}, [&last](double done) {
     EXPECT_GT(done, last);
     last = done;
   }));

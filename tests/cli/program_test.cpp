@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/cli/run_quest.h"
+#include "tests/cli/tiny_pictures.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace quest::cli {
 namespace {
@@ -15,8 +18,9 @@ namespace {
 TEST(Program, HelpNamesEveryCommand) {
   const auto outcome = run_quest("--help");
   EXPECT_EQ(outcome.exit_code, 0);
-  for (const char* command : {"demo", "info", "bench", "toy", "train", "eval", "recipes", "report", "paper"})
-    expect_contains(outcome, command);
+  for (const char* command : {"demo", "train", "eval", "paper", "report", "recipes", "data", "bench", "info"}) {
+    expect_contains(outcome, "\n  " + std::string(command) + " ");
+  }
 }
 
 TEST(Program, VersionIsTheProjectVersion) {
@@ -41,7 +45,7 @@ TEST_P(BadCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadCalls,
     ::testing::Values(
-        BadCall{"", "one of demo, info, bench"}, BadCall{"bench", "one of attention"}, BadCall{"bench fly", "fly"},
+        BadCall{"", "one of demo, train, eval"}, BadCall{"bench", "one of step, attention"}, BadCall{"bench fly", "fly"},
         BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
         BadCall{"bench attention --shape 1,2", "NAME=B,H,N,D"},
         BadCall{"bench attention --shape vit-b=1,1,1,1", "already a shape called \"vit-b\""},
@@ -49,18 +53,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadCall{"bench attention --dtype int8", "float32, bfloat16, float16, float64"},
         BadCall{"bench attention --formulation qest", "elliptical_quest"},
         BadCall{"bench attention --json /no/such/folder/times.json", "/no/such/folder/times.json"},
-        BadCall{"toy --tokens -1", "tokens: expected a number from 1"},
-        BadCall{"toy --wiring post", "pre-norm or algorithm"},
-        BadCall{"toy --formulations quest,qest", "expected one of standard"}, BadCall{"toy --device tpu", "--device"},
-        BadCall{"toy --device cuda --tokens 1000", "--device cuda: "},
-        BadCall{"toy --formulations elliptical", "estimated from data"}, BadCall{"toy --threads 0", "--threads"},
-        BadCall{"toy --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
-        BadCall{"toy --seed -1", "Value -1 not in range 0 to"},
-        BadCall{"toy --learning-rates -1", "expected values from 0 to 10, got -1"},
-        BadCall{"bench toy --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
-        BadCall{"bench toy --samples 0", "samples: expected"}, BadCall{"info --shape 1,2,3", "3 of the four sizes"},
-        BadCall{"info --formulation qest", "elliptical_quest"},
-        BadCall{"info --shape 1,2,3,4 --dtype int8", "--dtype"}));
+        BadCall{"info --shape 1,2,3", "3 of the four sizes"}, BadCall{"info --formulation qest", "elliptical_quest"},
+        BadCall{"info --shape 1,2,3,4 --dtype int8", "--dtype"},
+        BadCall{"data Hartbeat", "there is no data set \"Hartbeat\"; the nearest is \"Heartbeat\""}));
 
 TEST(Program, BenchWritesTheTableAndTheJson) {
   const auto path = std::filesystem::temp_directory_path() / ("quest_bench_" + std::to_string(getpid()) + ".json");
@@ -111,56 +106,50 @@ TEST(Program, DemoShowsTheCollapseAndTheSpeed) {
   EXPECT_EQ(outcome.output.find('\033'), std::string::npos) << "a pipe must not receive colours";
 }
 
-class ToyProgram : public ::testing::Test {
- protected:
-  ~ToyProgram() override { std::filesystem::remove_all(folder_); }
-
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("quest_toy_program_" + std::to_string(getpid()));
-  const std::string tiny_ =
-      "toy --formulations quest,qknorm --tokens 6 --samples 20 --test-samples 10 --learning-rates 0.001,0.01 "
-      "--weight-decays 0 --threads 2 --run " +
-      folder_.string();
-};
-
-TEST_F(ToyProgram, DrawsTheGridAndKeepsWhatIsFinished) {
-  const auto json_path = folder_.string() + ".json";
-  const auto outcome = run_quest(tiny_ + " --epochs 2 --json " + json_path);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"40 trainings", "learning rate", "degenerate", "58 %", "results.jsonl"}) {
+TEST(Program, DemoTrainsASmallExperimentWhenItIsAsked) {
+  const testing::TemporaryFolder folder;
+  const auto runs = (folder.path() / "runs").string();
+  const auto outcome = run_quest("demo --train --runs " + runs +
+                                 " 2>&1 & child=$!; until ls " + runs +
+                                 "/*/run.json >/dev/null 2>&1; do sleep 0.05; done; kill -INT $child; wait $child");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+  for (const char* text : {"A tiny transformer on made-up data", "720 runs, 0 of them", "kept in " }) {
     expect_contains(outcome, text);
   }
-  const auto json = nlohmann::json::parse(std::ifstream(json_path));
-  std::filesystem::remove(json_path);
-  EXPECT_EQ(json["formulations"][0]["trainings"], 20);
-  EXPECT_EQ(json["formulations"][0]["paper_success_rate"], 0.58);
-  EXPECT_EQ(json["formulations"][1]["success"].size(), 2U);
-  expect_contains(run_quest(tiny_ + " --epochs 2"), "40 of them are finished");
+  EXPECT_EQ(outcome.output.find("growing key"), std::string::npos);
 }
 
-TEST_F(ToyProgram, SaysHowToResumeWhenInterrupted) {
-  const auto outcome = run_quest(tiny_ + " --epochs 100000 2>&1 & child=$!; sleep 1; kill -INT $child; wait $child");
-  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
-  expect_contains(outcome, "0 of 40 trainings are finished and kept in " + folder_.string());
-}
+class DataProgram : public ::testing::Test {
+ protected:
+  DataProgram() {
+    ::setenv("QUEST_DATA", (folder_.path() / "data").c_str(), 1);
+    ::setenv("XDG_CACHE_HOME", (folder_.path() / "cache").c_str(), 1);
+  }
+  ~DataProgram() override {
+    ::unsetenv("QUEST_DATA");
+    ::unsetenv("XDG_CACHE_HOME");
+  }
 
-constexpr const char* kShortBench = "bench toy --formulations qknorm --samples 40 --epochs 1 --threads 1 --seconds 0.1";
+  testing::TemporaryFolder folder_;
+};
 
-TEST_F(ToyProgram, BenchPrintsBothRates) {
-  const auto json_path = folder_.string() + ".json";
-  const auto outcome = run_quest(std::string(kShortBench) + " --json " + json_path);
+TEST_F(DataProgram, ListsEveryDataSetAndHowToGetWhatIsMissing) {
+  const auto pictures = (folder_.path() / "data/fashion-mnist").string();
+  write_tiny_pictures(pictures);
+  const auto outcome = run_quest("data");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"ours per s", "python per s", "ratio"}) expect_contains(outcome, text);
-  const auto json = nlohmann::json::parse(std::ifstream(json_path));
-  std::filesystem::remove(json_path);
-  EXPECT_GT(json[0]["ours_per_second"], 0.0);
-  EXPECT_GT(json[0]["python_per_second"], 0.0) << outcome.output;
+  for (const char* text : {"Fashion-MNIST", "31 MB", "MIT", "UWaveGestureLibrary", "To get what is missing:"}) {
+    expect_contains(outcome, text);
+  }
+  expect_contains(outcome, pictures);
+  expect_contains(outcome, "  Heartbeat: unpack timeseriesclassification.com");
+  EXPECT_EQ(outcome.output.find("  Fashion-MNIST: "), std::string::npos) << "it is there";
 }
 
-TEST_F(ToyProgram, BenchSaysWhyThereIsNoPythonLoop) {
-  const auto outcome = run_quest(std::string(kShortBench) + " --python /no/such/python");
+TEST_F(DataProgram, TellsMoreOfOne) {
+  const auto outcome = run_quest("data Heartbeat");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"No figure of the Python loop", "/no/such/python", "not found", "--python"}) {
+  for (const char* text : {"204 cases to train", "domain       timeseries", "where        missing", "to get it    unpack"}) {
     expect_contains(outcome, text);
   }
 }

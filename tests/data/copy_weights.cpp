@@ -5,7 +5,7 @@
 #include <exception>
 #include <iostream>
 
-#include "data/formats/weights_file.h"
+#include "data/weights/weights_file.h"
 
 int main(int count, char** arguments) {
   try {

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "data/formats/safetensors.h"
+#include "data/weights/safetensors.h"
 #include "data/sets/time_series.h"
 
 int main(int count, char** arguments) {

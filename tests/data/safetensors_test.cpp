@@ -1,4 +1,4 @@
-#include "data/formats/safetensors.h"
+#include "data/weights/safetensors.h"
 
 #include <torch/torch.h>
 

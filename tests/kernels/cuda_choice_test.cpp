@@ -29,34 +29,34 @@ AttentionProblem quest_problem(std::int64_t length, std::int64_t dim) {
   return p;
 }
 
-EngineChoice choose(const AttentionProblem& p) { return choose_engine(p, kHopper); }
+FamilyChoice choose(const AttentionProblem& p) { return choose_family(p, kHopper); }
 
 TEST(CudaChoice, ShortSequencesOfPlainQuestStayInSharedMemory) {
   for (const std::int64_t dim : {16, 32, 64, 80, 96, 128}) {
-    EXPECT_EQ(choose(quest_problem(128, dim)).engine, Engine::short_sequence) << dim;
+    EXPECT_EQ(choose(quest_problem(128, dim)).family, KernelFamily::whole_head) << dim;
   }
   auto causal = quest_problem(256, 64);
   causal.causal = Causal::lower_right;
-  EXPECT_EQ(choose(causal).engine, Engine::short_sequence);
+  EXPECT_EQ(choose(causal).family, KernelFamily::whole_head);
 }
 
 TEST(CudaChoice, HeadsTooLargeForSharedMemoryAreTiled) {
   for (const std::int64_t dim : {16, 40, 64, 128}) {
-    EXPECT_EQ(choose(quest_problem(16384, dim)).engine, Engine::long_sequence) << dim;
+    EXPECT_EQ(choose(quest_problem(16384, dim)).family, KernelFamily::long_sequence) << dim;
   }
 }
 
 TEST(CudaChoice, CausalHeadsStayInSharedMemoryForLonger) {
   auto p = quest_problem(600, 64);
-  EXPECT_EQ(choose(p).engine, Engine::long_sequence);
+  EXPECT_EQ(choose(p).family, KernelFamily::long_sequence);
   p.causal = Causal::top_left;
-  EXPECT_EQ(choose(p).engine, Engine::short_sequence);
+  EXPECT_EQ(choose(p).family, KernelFamily::whole_head);
 }
 
 TEST(CudaChoice, SharedKeyHeadsAreTiled) {
   auto p = quest_problem(197, 64);
   p.kv_heads = 2;
-  EXPECT_EQ(choose(p).engine, Engine::long_sequence);
+  EXPECT_EQ(choose(p).family, KernelFamily::long_sequence);
 }
 
 TEST(CudaChoice, RowsThatTorchWidensAreLeftToFloat32) {
@@ -70,8 +70,8 @@ TEST(CudaChoice, RowsThatTorchWidensAreLeftToFloat32) {
 
 TEST(CudaChoice, OtherGpusRunTheTiledKernel) {
   for (const int capability : {80, 86, 89, 100, 120}) {
-    const EngineChoice choice = choose_engine(quest_problem(197, 64), capability);
-    EXPECT_EQ(choice.engine, Engine::portable) << capability;
+    const FamilyChoice choice = choose_family(quest_problem(197, 64), capability);
+    EXPECT_EQ(choice.family, KernelFamily::portable) << capability;
     EXPECT_NE(choice.reason.find("Hopper"), std::string_view::npos) << choice.reason;
   }
 }
@@ -113,15 +113,15 @@ TEST(CudaChoice, EveryOptionLeadsToTheTiledKernelAndIsNamed) {
   for (const Change& change : changes) {
     AttentionProblem p = quest_problem(197, 64);
     change.apply(p);
-    const EngineChoice choice = choose(p);
-    EXPECT_EQ(choice.engine, Engine::portable) << change.word;
+    const FamilyChoice choice = choose(p);
+    EXPECT_EQ(choice.family, KernelFamily::portable) << change.word;
     EXPECT_NE(choice.reason.find(change.word), std::string_view::npos) << choice.reason;
   }
 }
 
 TEST(CudaChoice, EnginesHaveDifferentNames) {
-  EXPECT_NE(name(Engine::short_sequence), name(Engine::long_sequence));
-  EXPECT_NE(name(Engine::long_sequence), name(Engine::portable));
+  EXPECT_NE(name(KernelFamily::whole_head), name(KernelFamily::long_sequence));
+  EXPECT_NE(name(KernelFamily::long_sequence), name(KernelFamily::portable));
 }
 
 }  // namespace

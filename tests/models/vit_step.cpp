@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "data/formats/safetensors.h"
-#include "data/formats/weights_file.h"
+#include "data/weights/safetensors.h"
+#include "data/weights/weights_file.h"
 #include "quest/models/vit.h"
 
 namespace {

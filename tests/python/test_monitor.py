@@ -1,6 +1,7 @@
 """monitor(): its figures against the weights spelled out, what it watches, its warning and its exports."""
 
 import math
+import re
 import warnings
 
 import pytest
@@ -128,21 +129,49 @@ def test_checkpointing_is_not_counted_twice():
     assert len(watch.records) == 1
 
 
-def test_explosion_warns_once():
+def scaled_steps(scales, **options):
+    """The warnings of a model whose projections are scaled by these factors, one step each."""
+    torch.manual_seed(0)
     model = nn.Sequential(TimmAttention())
+    start = model[0].qkv.weight.detach().clone()
     x = torch.randn(2, 13, 32)
-    with quest_attention.monitor(model), warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught, quest_attention.monitor(model, **options) as watch:
+        warnings.simplefilter("always")
+        for scale in scales:
+            with torch.no_grad():
+                model[0].qkv.weight.copy_(scale * start)
+            model(x)
+    return [str(one.message) for one in caught if one.category is quest_attention.ExplosionWarning], watch
+
+
+def test_explosion_warns_of_each_head_once():
+    messages, watch = scaled_steps([1, 1, 1, 1, 40, 40, 40, 40])
+    logits = [record.values[:, 0].tolist() for record in watch.records]
+    assert len(messages) == 4 and min(logits[5]) > 25
+    for head, message in enumerate(messages):
+        figures = rf"\({logits[3][head]:.1f} → {logits[5][head]:.1f}\), key norm \d+\.\d → \d+\.\d"
+        assert re.fullmatch(rf"layer 0 head {head}: max logit grew in \d steps {figures}", message)
+
+
+def test_explosion_options():
+    steps = [1, 1, 1, 1, 40, 40, 40, 40]
+    assert scaled_steps(steps, warn=False)[0] == []
+    assert scaled_steps(steps, least_logit=1e6)[0] == []
+    assert scaled_steps(steps, factor=1e6)[0] == []
+    assert scaled_steps([1, 1, 1, 1, 1])[0] == []
+    assert len(scaled_steps([1, 1, 1, 1, 3, 3], least_logit=0.01)[0]) == 4
+    with pytest.raises(ValueError, match="factor must be more than 1 and within_steps at least 1, got 1.0 and 200"):
+        scaled_steps([], factor=1.0)
+
+
+def test_logits_that_are_not_finite_warn_once_per_layer():
+    messages, _ = scaled_steps([1, math.nan, math.nan, 1])
+    assert messages == ["layer 0 head 0: logits are not finite at step 1, key norm nan"]
+    model = Model(lambda q, k, v: attention(q, k, v, attn_mask=torch.zeros(5, 5, dtype=torch.bool)))
+    with quest_attention.monitor(model) as watch, warnings.catch_warnings():
         warnings.simplefilter("error")
-        model(x)
-    with quest_attention.monitor(model):
-        model(x)
-        with torch.no_grad():
-            model[0].qkv.weight.mul_(30)
-        with pytest.warns(quest_attention.ExplosionWarning, match=r"in '0', head \d: the largest logit is .* \|q\| = "):
-            model(x)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model(x)
+        model(*(torch.randn(1, 2, 5, 8) for _ in range(3)))
+    assert watch.records[0].values[:, 0].tolist() == [-math.inf, -math.inf], "no query sees a key"
 
 
 def test_exports(tmp_path):

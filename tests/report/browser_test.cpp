@@ -11,13 +11,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "domains/toy/toy_page.h"
+#include "report/charts/heat_map.h"
+#include "report/experiment_page.h"
 #include "report/training_page.h"
-#include "tests/domains/toy/synthetic_run.h"
+#include "tests/report/made_up_experiment.h"
 #include "tests/report/synthetic_training.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace quest::report {
 namespace {
+
+using testing::TemporaryFolder;
 
 constexpr int kWide = 1200;
 constexpr int kPhone = 390;
@@ -51,7 +55,7 @@ addEventListener('load', () => {
   }
 
   const tip = document.querySelector('.tip');
-  const mark = document.querySelector('.mark');
+  const mark = document.querySelector('#success .mark') || document.querySelector('.mark');
   mark.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
   findings.hover = tip.hidden ? '' : tip.textContent;
   document.body.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
@@ -61,7 +65,7 @@ addEventListener('load', () => {
   findings.below = document.activeElement.getAttribute('aria-label');
   mark.dispatchEvent(new FocusEvent('focusin', { bubbles: true }));
   findings.focus = tip.hidden ? '' : tip.textContent;
-  findings.stops = document.querySelector('svg.panel').querySelectorAll('[tabindex="0"]').length;
+  findings.stops = mark.closest('svg.panel').querySelectorAll('[tabindex="0"]').length;
 
   findings.downloads = [...document.querySelectorAll('a.download')].map((link) => {
     const text = new TextDecoder().decode(Uint8Array.from(atob(link.href.split(',')[1]), (c) => c.charCodeAt(0)));
@@ -103,15 +107,28 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
+// What a domain adds to the page: a grid whose cells tell where they stand.
+Figure grid_figure() {
+  Figure figure{.id = "success",
+                .title = "Success",
+                .caption = "Of every training.",
+                .values = {.caption = "Success", .columns = {"learning rate", "success"}, .rows = {{"0.0005", "1"}}}};
+  for (const char* title : {"quest", "standard"}) {
+    figure.panels.push_back(heat_map({.title = title,
+                                      .row_title = "learning rate",
+                                      .rows = {"0.0005", "0.0025", "0.01"},
+                                      .column_title = "weight decay",
+                                      .columns = {"0", "0.1"},
+                                      .cells = {{0.5, 0.25}, {1.0, std::nullopt}, {0.0, 0.75}}}));
+  }
+  return figure;
+}
+
 class Browser : public ::testing::Test {
  protected:
   void SetUp() override {
     if (output_of("command -v chromium").empty()) GTEST_SKIP() << "skipped: chromium is not installed";
-    write_synthetic_run(folder_.path() / "first");
-    write_synthetic_run(folder_.path() / "second", 50);
-    const std::vector runs = {toy::read_toy_run(folder_.path() / "first"),
-                              toy::read_toy_run(folder_.path() / "second")};
-    page_ = page_html(toy::toy_report(runs).page);
+    page_ = page_html(experiment_report(made_up_experiment(), made_up_runs(), {grid_figure()}).page);
   }
 
   // What the page says of itself after it has been shown, used and measured.
@@ -146,16 +163,14 @@ TEST_F(Browser, ThePageWorksWideAndNarrow) {
     EXPECT_EQ(found["page_width"], width) << "the page scrolls sideways";
     EXPECT_EQ(found["errors"], nlohmann::json::array());
     EXPECT_EQ(found["requests"], nlohmann::json::array());
-    EXPECT_EQ(found["figures"], 2 * 6 * 3);
+    EXPECT_EQ(found["figures"], 3 + 2) << "a panel a row of the table, and the grid's";
     EXPECT_EQ(found["unlabelled"], 0);
-    EXPECT_EQ(found["downloads"], nlohmann::json(std::vector<std::string>(12, "svg")));
+    EXPECT_EQ(found["downloads"], nlohmann::json(std::vector<std::string>(2, "svg")));
   }
 }
 
 TEST_F(Browser, TablesSortAndMarksTellTheirValues) {
-  // Of a page with one run, whose first table has numbers in its second column.
-  const std::vector runs = {toy::read_toy_run(folder_.path() / "first")};
-  const auto found = findings(page_html(toy::toy_report(runs).page), kWide);
+  const auto found = findings(page_, kWide);
   if (found.is_null()) return;
   const auto down = found["sorts"][0][1].get<std::vector<double>>();
   const auto up = found["sorts"][1][1].get<std::vector<double>>();

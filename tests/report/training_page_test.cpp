@@ -171,6 +171,44 @@ TEST(TrainingPage, FailuresNameTheFileAndTheRemedy) {
   EXPECT_THROW(static_cast<void>(training_report(many)), std::runtime_error);
 }
 
+void write_file(const std::filesystem::path& file, const std::string& text) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+TEST(TrainingPage, ShowsWhatEvaluationsFoundAndDrew) {
+  const TemporaryFolder folder;
+  write_synthetic_training(folder.path() / "quest");
+  write_file(folder.path() / "quest/evaluations/best.json",
+             R"({"evaluation": "best", "step": 500, "metrics": {"accuracy": 0.875, "loss": null}})");
+  write_file(folder.path() / "quest/evaluations/calibration.json",
+             R"({"evaluation": "calibration", "metrics": {"ece": 0.0625}})");
+  write_file(folder.path() / "quest/figures/calibration.json",
+             R"({"id": "calibration", "title": "<Reliability>", "panels": [{"kind": "line", "series": [{"y": [0, 1]}]}]})");
+  const auto report = report_of({folder.path() / "quest"});
+  const auto page = page_html(report.page);
+  expect_contains(page, "quest: finished, 600 steps, best evaluation at step 500, accuracy 0.875, loss –.");
+  expect_contains(page, "data-key=\"0.0625\">0.0625</td>");
+  expect_contains(page, "&lt;Reliability&gt;");
+  EXPECT_EQ(page.find("<Reliability>"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(ids_of(report), "figure-calibration"), 1);
+  EXPECT_EQ(page.find("What could not be read"), std::string::npos);
+}
+
+TEST(TrainingPage, NamesBrokenFilesAndLeavesThemOut) {
+  const TemporaryFolder folder;
+  write_synthetic_training(folder.path() / "quest");
+  write_file(folder.path() / "quest/evaluations/best.json", "{\"metrics\": 3}");
+  write_file(folder.path() / "quest/figures/<b>.json", "{");
+  const auto report = report_of({folder.path() / "quest"});
+  const auto page = page_html(report.page);
+  expect_contains(page, "What could not be read");
+  expect_contains(page, "best.json&quot; was expected to be an evaluation and is not: ");
+  expect_contains(page, "&lt;b&gt;.json&quot; was expected to be a figure and is not: ");
+  EXPECT_EQ(page.find("<b>.json"), std::string::npos);
+  expect_contains(page, "quest: finished, 600 steps, accuracy 0.8908, loss 0.3498.");
+}
+
 TEST(TrainingPage, WritesEveryFigureAsSvgAndPng) {
   if (!kDrawsPng) GTEST_SKIP() << "skipped: this build has no librsvg";
   const TemporaryFolder folder;

@@ -3,6 +3,10 @@
 set -euo pipefail
 cd "$1"
 
-find include src python examples tests cmake scripts -type f \( -name '*.h' -o -name '*.c*' -o -name '*.py' -o -name '*.sh' \) \
+folders=()
+for folder in include src python examples tests tools cmake scripts; do
+  [[ -d $folder ]] && folders+=("$folder")
+done
+find "${folders[@]}" -type f \( -name '*.h' -o -name '*.c*' -o -name '*.js' -o -name '*.py' -o -name '*.sh' \) \
   -exec awk 'END { if (FNR >= 600) { print FILENAME ": expected fewer than 600 lines, has " FNR "; split it by idea" } }' {} \; |
   { ! grep .; }

@@ -40,7 +40,8 @@ TEST(Curve, ASteepStepHasNoHoles) {
 TEST(Curve, AConstantAndANegativeFunctionAreDrawn) {
   const terminal::CurveAxes axes{.title = "t", .left = "l", .right = "r", .columns = 3, .rows = 2};
   EXPECT_EQ(terminal::curve([](double) { return 0.0; }, axes, kPlain), "   t\n0 |\n0 |***\n  +---\n   l r\n");
-  EXPECT_EQ(terminal::curve([](double) { return 0.5; }, axes, kPlain), "       t\n0.500 |***\n    0 |\n      +---\n       l r\n");
+  EXPECT_EQ(terminal::curve([](double) { return 0.5; }, axes, kPlain),
+            "       t\n0.500 |***\n    0 |\n      +---\n       l r\n");
 }
 
 }  // namespace

@@ -8,9 +8,10 @@
 namespace quest::terminal {
 namespace {
 
-const terminal::HeatMapAxes kAxes{.row_title = "rate", .rows = {"0.1", "1"}, .column_title = "decay", .columns = {"0", "0.05"}};
+const terminal::HeatMapAxes kAxes{
+    .row_title = "rate", .rows = {"0.1", "1"}, .column_title = "decay", .columns = {"0", "0.05"}};
 const std::vector<terminal::HeatMap> kMaps = {{"first", {{0.0, 1.0}, {0.5, std::nullopt}}},
-                                    {"second, a long title", {{1.0, 1.0}, {1.0, 1.0}}}};
+                                              {"second, a long title", {{1.0, 1.0}, {1.0, 1.0}}}};
 
 TEST(HeatMaps, AreNumbersWithoutColours) {
   EXPECT_EQ(terminal::heat_maps({kMaps.data(), 1}, kAxes, 80, {}),

@@ -7,7 +7,7 @@
 namespace quest::terminal {
 namespace {
 
-TEST(terminal::Progress, PipedOutputGetsAPlainLineEveryTwoSeconds) {
+TEST(Progress, PipedOutputGetsAPlainLineEveryTwoSeconds) {
   std::ostringstream stream;
   double now = 100.0;
   terminal::Progress progress(stream, false, [&] { return now; });
@@ -20,7 +20,7 @@ TEST(terminal::Progress, PipedOutputGetsAPlainLineEveryTwoSeconds) {
   EXPECT_EQ(stream.str(), "25 %, about 9 s left: second\n");
 }
 
-TEST(terminal::Progress, TerminalLineIsRedrawnAndTakenAway) {
+TEST(Progress, TerminalLineIsRedrawnAndTakenAway) {
   std::ostringstream stream;
   double now = 0.0;
   {
@@ -32,7 +32,7 @@ TEST(terminal::Progress, TerminalLineIsRedrawnAndTakenAway) {
   EXPECT_TRUE(stream.str().ends_with("half\033[?7h\r\033[K"));
 }
 
-TEST(terminal::Progress, WhatAnEarlierCommandDidSaysNothingAboutTheSpeed) {
+TEST(Progress, WhatAnEarlierCommandDidSaysNothingAboutTheSpeed) {
   std::ostringstream stream;
   double now = 0.0;
   terminal::Progress progress(stream, false, [&] { return now; }, 5.0);
@@ -44,7 +44,7 @@ TEST(terminal::Progress, WhatAnEarlierCommandDidSaysNothingAboutTheSpeed) {
   EXPECT_EQ(stream.str(), "75 %, about 6 s left: later\n");
 }
 
-TEST(terminal::Progress, NothingIsErasedWhenNothingWasDrawn) {
+TEST(Progress, NothingIsErasedWhenNothingWasDrawn) {
   std::ostringstream stream;
   {
     const terminal::Progress progress(stream, true);

@@ -8,16 +8,16 @@
 namespace quest::terminal {
 namespace {
 
-terminal::Table small_table() {
-  terminal::Table table({{"name", terminal::Align::left}, {"ms"}});
+base::Table small_table() {
+  base::Table table{.columns = {{"name", base::Align::left}, "ms"}};
   table.add_row({"a", "1.5"});
   table.add_rule();
-  table.add_row({"långt", "10"});
+  table.add_row({"långt", {"10", 10.0}});
   return table;
 }
 
-TEST(terminal::Table, AlignsByDisplayWidthAndDropsTrailingSpace) {
-  EXPECT_EQ(small_table().render(terminal::TableStyle::text),
+TEST(Table, AlignsByDisplayWidthAndDropsTrailingSpace) {
+  EXPECT_EQ(text_of(small_table()),
             "name    ms\n"
             "-----  ---\n"
             "a      1.5\n"
@@ -25,17 +25,43 @@ TEST(terminal::Table, AlignsByDisplayWidthAndDropsTrailingSpace) {
             "långt   10\n");
 }
 
-TEST(terminal::Table, MarkdownHasNoRules) {
-  EXPECT_EQ(small_table().render(terminal::TableStyle::markdown),
+TEST(Table, MarkdownHasNoRules) {
+  EXPECT_EQ(markdown_of(small_table()),
             "| name | ms |\n"
             "| --- | ---: |\n"
             "| a | 1.5 |\n"
             "| långt | 10 |\n");
 }
 
-TEST(terminal::Table, RejectsRowsOfTheWrongLength) {
+TEST(Table, RenderChoosesTheStyle) {
+  EXPECT_EQ(render(small_table(), TableStyle::text), text_of(small_table()));
+  EXPECT_EQ(render(small_table(), TableStyle::markdown), markdown_of(small_table()));
+}
+
+TEST(Table, CaptionStandsAbove) {
   auto table = small_table();
-  EXPECT_THROW(table.add_row({"only one"}), std::invalid_argument);
+  table.caption = "times";
+  EXPECT_EQ(text_of(table), "times\n\n" + text_of(small_table()));
+  EXPECT_EQ(markdown_of(table), "times\n\n" + markdown_of(small_table()));
+}
+
+TEST(Table, RulesStandWhereTheyWereAddedAlsoAtTheEnds) {
+  base::Table table{.columns = {"n"}};
+  table.add_rule();
+  table.add_row({"1"});
+  table.add_rule();
+  EXPECT_EQ(text_of(table), "n\n-\n-\n1\n-\n");
+}
+
+TEST(Table, WithoutRowsIsItsHead) {
+  EXPECT_EQ(text_of({.columns = {{"name", base::Align::left}, "ms"}}), "name  ms\n----  --\n");
+}
+
+TEST(Table, RefusesRowsOfTheWrongLength) {
+  auto table = small_table();
+  table.rows.push_back({"only one"});
+  EXPECT_THROW(static_cast<void>(text_of(table)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(markdown_of(table)), std::invalid_argument);
 }
 
 TEST(Numbers, LoseTheMinusOfARoundedZero) {

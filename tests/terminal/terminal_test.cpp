@@ -10,7 +10,7 @@ namespace {
 constexpr terminal::TerminalStyle kPlain{};
 constexpr terminal::TerminalStyle kRich{.color = true, .unicode = true};
 
-TEST(terminal::TerminalStyle, PipesAndDumbTerminalsArePlain) {
+TEST(TerminalStyle, PipesAndDumbTerminalsArePlain) {
   for (const terminal::TerminalEnvironment& environment :
        {terminal::TerminalEnvironment{.is_terminal = false, .term = "xterm", .locale = "en_US.UTF-8"},
         terminal::TerminalEnvironment{.is_terminal = true, .term = "dumb", .locale = "en_US.UTF-8"}}) {
@@ -19,13 +19,13 @@ TEST(terminal::TerminalStyle, PipesAndDumbTerminalsArePlain) {
   }
 }
 
-TEST(terminal::TerminalStyle, NoColorKeepsTheBlocks) {
+TEST(TerminalStyle, NoColorKeepsTheBlocks) {
   const auto style = terminal::style_for({.is_terminal = true, .term = "xterm", .no_color = "1", .locale = "C.UTF-8"});
   EXPECT_FALSE(style.color);
   EXPECT_TRUE(style.unicode);
 }
 
-TEST(terminal::TerminalStyle, AnotherCharacterSetHasNoBlocks) {
+TEST(TerminalStyle, AnotherCharacterSetHasNoBlocks) {
   EXPECT_FALSE(terminal::style_for({.is_terminal = true, .locale = "de_DE.ISO-8859-1"}).unicode);
   EXPECT_FALSE(terminal::style_for({.is_terminal = true, .locale = "C"}).unicode);
   EXPECT_TRUE(terminal::style_for({.is_terminal = true, .locale = "sv_SE.utf8"}).unicode);

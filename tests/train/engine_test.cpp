@@ -3,21 +3,27 @@
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
+#include <optional>
 
-#include "data/formats/safetensors.h"
-#include "tests/testing/temporary_folder.h"
-#include "tests/train/quiet_listener.h"
+#include "tests/train/threads_as_processes.h"
+#include "tests/train/tiny_run.h"
 #include "tests/train/tiny_task.h"
+#include "train/optim/schedule.h"
 
 namespace quest::train {
 namespace {
 
+using testing::expect_same_bits;
+using testing::expect_same_checkpoints;
+using testing::json_of;
+using testing::largest_difference;
 using testing::QuietListener;
-using testing::TemporaryFolder;
+using testing::TinyRun;
 using testing::TinyTask;
+using testing::train_in;
+using testing::weights;
 
 Recipe tiny_recipe() {
   Recipe recipe{.task = "tiny", .seed = 5};
@@ -25,45 +31,6 @@ Recipe tiny_recipe() {
   recipe.optimizer.lr = 1e-2;
   recipe.optimizer.weight_decay = 0.05;
   return recipe;
-}
-
-struct TinyRun {
-  TemporaryFolder folder;
-  QuietListener listener;
-  Ending ending;
-};
-
-// Stops after so many steps where asked to.
-void train_in(TinyRun& run, TinyTask& task, const Recipe& recipe,
-              std::int64_t steps = std::numeric_limits<std::int64_t>::max()) {
-  RunFolder folder(run.folder.path());
-  const auto processes = communicator_from_environment(at::kCPU);
-  std::int64_t taken = 0;
-  run.ending = train(task, recipe, {*processes, run.listener, &folder, [&] { return ++taken >= steps; }});
-}
-
-data::TensorFile weights(const TinyRun& run, const char* name = kLastWeights) {
-  return data::load_safetensors(run.folder.path() / name);
-}
-
-void expect_same_bits(const data::TensorFile& a, const data::TensorFile& b) {
-  ASSERT_EQ(a.tensors.size(), b.tensors.size());
-  for (std::size_t i = 0; i < a.tensors.size(); ++i) {
-    EXPECT_EQ(a.tensors[i].first, b.tensors[i].first);
-    EXPECT_TRUE(at::equal(a.tensors[i].second, b.tensors[i].second)) << a.tensors[i].first;
-  }
-}
-
-double largest_difference(const data::TensorFile& a, const data::TensorFile& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.tensors.size(); ++i) {
-    largest = std::max(largest, (a.tensors[i].second - b.tensors[i].second).abs().max().item<double>());
-  }
-  return largest;
-}
-
-nlohmann::json json_of(const TinyRun& run, const char* name) {
-  return nlohmann::json::parse(testing::text_of(run.folder.path() / name));
 }
 
 TEST(Engine, TrainsAndLeavesARunFolder) {
@@ -96,10 +63,92 @@ TEST(Engine, AResumedRunEndsWithTheBitsOfAnUninterruptedOne) {
     TinyTask second(0.2);
     train_in(parts, second, recipe);
     ASSERT_EQ(parts.ending.status, "finished");
-    expect_same_bits(weights(whole), weights(parts));
-    expect_same_bits(weights(whole, kBestWeights), weights(parts, kBestWeights));
-    expect_same_bits(weights(whole, kResumeCheckpoint), weights(parts, kResumeCheckpoint));
+    expect_same_checkpoints(whole, parts);
   }
+}
+
+TEST(Engine, AnyNumberOfWorkersEndsWithTheSameBits) {
+  TinyRun alone;
+  TinyTask task(0.2);
+  task.noise = 0.3;
+  train_in(alone, task, tiny_recipe());
+  TinyRun quiet;
+  TinyTask without_noise(0.2);
+  train_in(quiet, without_noise, tiny_recipe());
+  EXPECT_GT(largest_difference(weights(alone), weights(quiet)), 1e-4) << "the noise of load() is in the weights";
+  for (const int workers : {1, 2, 7}) {
+    TinyRun run;
+    TinyTask same(0.2);
+    same.noise = 0.3;
+    train_in(run, same, tiny_recipe(), testing::kToTheEnd, workers);
+    expect_same_checkpoints(alone, run);
+  }
+}
+
+TEST(Engine, ARunResumedWithOtherWorkersEndsWithTheSameBits) {
+  auto recipe = tiny_recipe();
+  recipe.train.batch_size = 8;
+  recipe.train.accumulate = 2;
+  TinyRun whole;
+  TinyTask task(0.2);
+  task.noise = 0.3;
+  train_in(whole, task, recipe);
+  for (const auto& [steps, before, after] : {std::tuple{2, 3, 0}, {6, 0, 2}, {7, 5, 1}}) {
+    TinyRun parts;
+    TinyTask first(0.2);
+    first.noise = 0.3;
+    train_in(parts, first, recipe, steps, before);
+    ASSERT_EQ(parts.ending.steps, steps);
+    TinyTask second(0.2);
+    second.noise = 0.3;
+    train_in(parts, second, recipe, testing::kToTheEnd, after);
+    expect_same_checkpoints(whole, parts);
+  }
+}
+
+TEST(Engine, WhatLoadingThrowsEndsTheTraining) {
+  for (const int workers : {0, 2}) {
+    TinyRun run;
+    TinyTask task;
+    task.on_load = [](const data::Draw& draw) {
+      if (draw.step == 5) throw std::runtime_error("sample 7 is not readable");
+    };
+    EXPECT_EQ(testing::error_of([&] { train_in(run, task, tiny_recipe(), testing::kToTheEnd, workers); }),
+              "sample 7 is not readable");
+    EXPECT_EQ(run.listener.steps.size(), 4) << "what came before is logged, but for the step that nobody has read yet";
+  }
+}
+
+TEST(Engine, TheLengthMayBeGivenInSteps) {
+  auto recipe = tiny_recipe();  // four steps an epoch
+  recipe.train.steps = 7;
+  recipe.train.eval_steps = 3;
+  recipe.schedule.min_lr = 1e-3;
+  TinyRun run;
+  TinyTask task;
+  train_in(run, task, recipe);
+  EXPECT_EQ(run.ending.status, "finished");
+  EXPECT_EQ(run.ending.steps, 7);
+  EXPECT_EQ(run.listener.evaluation_steps, (std::vector<std::int64_t>{3, 6, 7}));
+  ASSERT_EQ(run.listener.steps.size(), 7);
+  for (const auto& report : run.listener.steps) {
+    EXPECT_EQ(report.total_steps, 7);
+    EXPECT_DOUBLE_EQ(report.epoch, static_cast<double>(report.step) / 4.0);
+    EXPECT_EQ(report.lr, learning_rate(recipe.schedule, recipe.optimizer.lr, report.step - 1, 7, 4));
+  }
+  EXPECT_EQ(total_steps(recipe.train, 4), 7);
+  recipe.train.steps = 0;
+  EXPECT_EQ(total_steps(recipe.train, 4), 16);
+}
+
+TEST(Engine, EvaluatesEveryFewEpochsAndAtTheEnd) {
+  auto recipe = tiny_recipe();
+  recipe.train.epochs = 5;
+  recipe.train.eval_every = 2;
+  TinyRun run;
+  TinyTask task;
+  train_in(run, task, recipe);
+  EXPECT_EQ(run.listener.evaluation_steps, (std::vector<std::int64_t>{8, 16, 20}));
 }
 
 TEST(Engine, SavesNoOftenerThanAsked) {
@@ -151,6 +200,68 @@ TEST(Engine, ADivergedRunIsAResult) {
   TinyTask again;
   train_in(run, again, tiny_recipe());
   EXPECT_EQ(run.ending.status, "finished");
+}
+
+// The loss is read when the next step is under way, or before anything is kept.
+TEST(Engine, NothingIsKeptOfAStepThatDiverged) {
+  auto recipe = tiny_recipe();
+  recipe.train.checkpoint_every = 3;  // and an evaluation every four steps
+  for (std::int64_t bad = 1; bad <= 16; ++bad) {
+    SCOPED_TRACE(bad);
+    TinyRun run;
+    std::int64_t passes = 0;
+    TinyTask task(0.2, [&](const at::Tensor& loss) { return ++passes == bad ? loss * NAN : loss; });
+    std::int64_t evaluations = 0;
+    task.on_evaluation = [&] {
+      ++evaluations;
+      for (const auto& parameter : task.model().parameters()) EXPECT_TRUE(at::isfinite(parameter).all().item<bool>());
+    };
+    train_in(run, task, recipe);
+    const auto status = "crashed at iteration " + std::to_string(bad);
+    EXPECT_EQ(run.ending.status, status);
+    EXPECT_EQ(run.ending.steps, bad);
+    EXPECT_EQ(run.listener.status, status);
+    ASSERT_EQ(run.listener.steps.size(), static_cast<std::size_t>(bad));
+    EXPECT_EQ(run.listener.steps.back().step, bad);
+    EXPECT_TRUE(std::isnan(run.listener.steps.back().loss));
+    EXPECT_EQ(json_of(run, kCrashFile)["steps"].size(), static_cast<std::size_t>(bad));
+    EXPECT_EQ(evaluations, (bad - 1) / 4);
+    std::int64_t kept = 0;
+    for (std::int64_t step = 1; step < bad; ++step) kept = step % 3 == 0 || step % 4 == 0 ? step : kept;
+    EXPECT_EQ(std::filesystem::exists(run.folder.path() / kResumeCheckpoint), kept > 0);
+    if (kept == 0) continue;
+    EXPECT_EQ(weights(run, kResumeCheckpoint).metadata.at("step"), std::to_string(kept));
+    TinyRun healthy;
+    TinyTask same(0.2);
+    train_in(healthy, same, recipe, kept);
+    expect_same_bits(weights(healthy, kResumeCheckpoint), weights(run, kResumeCheckpoint));
+  }
+}
+
+TEST(Engine, AStepThatDivergedWhenItWasToStopIsNotKept) {
+  TinyRun run;
+  int passes = 0;
+  TinyTask task(0.0, [&](const at::Tensor& loss) { return ++passes == 2 ? loss * NAN : loss; });
+  train_in(run, task, tiny_recipe(), 2);
+  EXPECT_EQ(run.ending.status, "crashed at iteration 2");
+  EXPECT_FALSE(std::filesystem::exists(run.folder.path() / kResumeCheckpoint));
+}
+
+TEST(Engine, AllProcessesEndAtTheStepThatDivergedInOne) {
+  for (const std::int64_t bad : {2, 4, 16}) {
+    std::array<Ending, 2> endings;
+    testing::as_processes(2, [&](Communicator& processes) {
+      int passes = 0;
+      TinyTask task(0.0, [&](const at::Tensor& loss) {
+        return ++passes == bad && processes.rank() == 1 ? loss * NAN : loss;
+      });
+      auto recipe = tiny_recipe();
+      recipe.train.batch_size = 8;
+      QuietListener listener;
+      endings[static_cast<std::size_t>(processes.rank())] = train(task, recipe, {processes, listener, nullptr});
+    });
+    for (const auto& ending : endings) EXPECT_EQ(ending.status, "crashed at iteration " + std::to_string(bad));
+  }
 }
 
 TEST(Engine, GradientsThatAreNotFiniteEndTheRunToo) {

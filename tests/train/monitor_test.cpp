@@ -114,7 +114,7 @@ Watched train(double lr) {
   torch::optim::AdamW optimizer(model.parameters(), torch::optim::AdamWOptions(lr));
   const Batches batches;
   Monitor monitor(model, 10);
-  ExplosionDetector detector;
+  LayerExplosionDetector detector;
   Watched watched;
   for (std::int64_t step = 1; step <= 200; ++step) {
     const auto [x, y] = batches.next();

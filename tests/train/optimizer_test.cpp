@@ -115,8 +115,8 @@ TEST_P(EveryOptimizer, FactorOfAGroupScalesItsRate) {
   auto plain_model = small_model();
   FlatParameters plain = flat(plain_model);
   auto scaled_model = small_model();
-  FlatParameters scaled(train::parameter_groups(
-      *scaled_model, {.weight_decay = 0.1, .lr_scale = [](const std::string&) { return 0.25; }}));
+  const train::ParameterRules quarter{.change = [](const auto& /*name*/, auto& rule) { rule.lr_scale = 0.25; }};
+  FlatParameters scaled(train::parameter_groups(*scaled_model, {.weight_decay = 0.1, .rules = quarter}));
   Optimizer one(plain, options());
   Optimizer other(scaled, options());
   for (std::int64_t step = 0; step < 5; ++step) {
@@ -126,6 +126,42 @@ TEST_P(EveryOptimizer, FactorOfAGroupScalesItsRate) {
     other.step(0.04);
   }
   EXPECT_TRUE(identical(scaled.values(), plain.values()));
+}
+
+TEST_P(EveryOptimizer, AFrozenGroupStaysAsItIsAndBeginsAfresh) {
+  auto frozen_model = small_model();
+  const train::ParameterRules rules{.change = [](const auto& /*name*/, auto& rule) { rule.frozen_epochs = 1.5; }};
+  FlatParameters frozen(train::parameter_groups(*frozen_model, {.weight_decay = 0.1, .rules = rules}));
+  auto fresh_model = small_model();
+  FlatParameters fresh = flat(fresh_model);
+  Optimizer one(frozen, options());
+  Optimizer other(fresh, options());
+  for (std::int64_t step = 0; step < 10; ++step) {
+    set_gradients(frozen, step);
+    one.step(0.01, {.steps_per_epoch = 3});
+    if (step >= 5) {  // 5 / 3 is the first not below 1.5
+      set_gradients(fresh, step);
+      other.step(0.01, {.steps_per_epoch = 3});
+    }
+    EXPECT_TRUE(identical(frozen.values(), fresh.values())) << step;
+  }
+  EXPECT_EQ(one.steps(), 10);
+}
+
+TEST_P(EveryOptimizer, AWeightDecayOfTheStepTakesThePlaceOfTheGroups) {
+  auto given_model = small_model();
+  FlatParameters given = flat(given_model, 0.2);
+  auto changed_model = small_model();
+  FlatParameters changed = flat(changed_model, 0.7);
+  Optimizer one(given, options());
+  Optimizer other(changed, options());
+  for (std::int64_t step = 0; step < 3; ++step) {
+    set_gradients(given, step);
+    set_gradients(changed, step);
+    one.step(0.01);
+    other.step(0.01, {.weight_decay = 0.2});
+  }
+  EXPECT_TRUE(identical(changed.values(), given.values()));
 }
 
 TEST_P(EveryOptimizer, ResultDoesNotDependOnThreads) {

@@ -82,11 +82,22 @@ TEST(ParameterGroups, EachLayerLearnsSlowerThanTheOneAbove) {
   EXPECT_EQ(groups.back().parameters.front().name, "cls_token");
 }
 
-TEST(ParameterGroups, AFactorByNameIsTaken) {
-  const auto of = scale_and_decay(train::parameter_groups(
-      NamesOfVit(1), {.lr_scale = [](const std::string& name) { return name.find("block") == 0 ? 0.1 : 1.0; }}));
-  EXPECT_EQ(of.at("blocks.0.norm1.weight").first, 0.1);
-  EXPECT_EQ(of.at("head.weight").first, 1.0);
+TEST(ParameterGroups, ATasksRulesAreTaken) {
+  const train::ParameterRules rules{.change = [](const std::string& name, train::ParameterRule& rule) {
+    if (name.starts_with("block")) rule.lr_scale *= 0.1;
+    if (name == "head.weight") rule.decays = false;
+    if (name.starts_with("norm")) rule.frozen_epochs = 1.5;
+  }};
+  const auto groups =
+      train::parameter_groups(NamesOfVit(1), {.weight_decay = 0.05, .layer_decay = 0.5, .rules = rules});
+  const auto of = scale_and_decay(groups);
+  EXPECT_DOUBLE_EQ(of.at("blocks.0.norm1.weight").first, 0.05) << "layer decay and the rule together";
+  EXPECT_EQ(of.at("head.weight"), (std::pair{1.0, 0.0}));
+  for (const auto& group : groups) {
+    for (const auto& parameter : group.parameters) {
+      EXPECT_EQ(group.frozen_epochs, parameter.name == "norm.weight" ? 1.5 : 0.0) << parameter.name;
+    }
+  }
 }
 
 TEST(ParameterGroups, SharedParametersCountOnceAndFrozenOnesNot) {

@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-#include "data/formats/safetensors.h"
+#include "data/weights/safetensors.h"
 #include "tests/testing/temporary_folder.h"
 #include "train/run/run_folder.h"
 
@@ -90,7 +90,8 @@ TEST(Processes, FiftyKillsLeaveAReadableRunThatEndsAsIfNothingHadHappened) {
   std::mt19937 random(1);
   std::int64_t step = -1;
   for (int kill = 0; kill < 50; ++kill) {
-    const pid_t process = start(killed.path(), arguments);
+    // Without workers, with one, with two: they change nothing.
+    const pid_t process = start(killed.path(), {"16", "400", "0", std::to_string(kill % 3)});
     wait_for_a_newer_checkpoint(killed.path(), step);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
     ::kill(process, SIGKILL);
@@ -109,7 +110,8 @@ TEST(Processes, SeveralEndWithTheWeightsOfOneWithTheLargerBatch) {
   ASSERT_EQ(status_of(start(one.path(), {"16", "10"})), 0);
   for (const int count : {2, 4}) {
     TemporaryFolder several;
-    for (const pid_t process : start_together(count, some_port(), several.path(), {std::to_string(16 / count), "10"})) {
+    const std::vector<std::string> arguments = {std::to_string(16 / count), "10", "0", "2"};
+    for (const pid_t process : start_together(count, some_port(), several.path(), arguments)) {
       EXPECT_EQ(status_of(process), 0);
     }
     EXPECT_LT(largest_difference(one.path(), several.path()), 1e-6) << count;

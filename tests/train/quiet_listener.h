@@ -12,8 +12,9 @@ namespace quest::testing {
 class QuietListener final : public train::TrainingListener {
  public:
   void on_step(const train::StepReport& report) override { steps.push_back(report); }
-  void on_evaluation(std::int64_t /*step*/, double /*epoch*/, const std::map<std::string, double>& metrics,
+  void on_evaluation(std::int64_t step, double /*epoch*/, const std::map<std::string, double>& metrics,
                      bool is_best) override {
+    evaluation_steps.push_back(step);
     evaluations.push_back(metrics);
     best.push_back(is_best);
   }
@@ -21,6 +22,7 @@ class QuietListener final : public train::TrainingListener {
   void on_end(const std::string& ending) override { status = ending; }
 
   std::vector<train::StepReport> steps;
+  std::vector<std::int64_t> evaluation_steps;
   std::vector<std::map<std::string, double>> evaluations;
   std::vector<bool> best;
   std::vector<std::string> messages;

@@ -73,6 +73,19 @@ TEST(LayerRecord, RefusesFiguresOfOtherHeads) {
   EXPECT_THROW(static_cast<void>(layer_record_from_json(line)), std::invalid_argument);
 }
 
+TEST(StepReport, ItsPartsSurviveALine) {
+  auto before = report(10);
+  before.parts = {{"teacher", 0.25}, {"student", kNan}};
+  const auto line = to_json(before);
+  EXPECT_EQ(line.at("loss_teacher"), 0.25);
+  const auto after = step_report_from_json(nlohmann::ordered_json::parse(line.dump()));
+  ASSERT_EQ(after.parts.size(), 2U);
+  EXPECT_EQ(after.parts.at("teacher"), 0.25);
+  EXPECT_TRUE(std::isnan(after.parts.at("student")));
+  EXPECT_EQ(after.loss, before.loss);
+  EXPECT_TRUE(step_report_from_json(to_json(report(10))).parts.empty());
+}
+
 TEST(RunLog, WritesTheDocumentedLines) {
   const TemporaryFolder temporary;
   const RunFolder folder(temporary.path());

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "metrics/mean.h"
 #include "quest/nn/attention.h"
+#include "tests/train/seeded.h"
 #include "train/engine/task.h"
 
 namespace quest::testing {
@@ -45,30 +47,40 @@ class TinyTask final : public train::Task {
     return {.metric = "loss", .higher_is_better = false, .ties_win = ties_win};
   }
 
-  at::Tensor loss(const train::TrainBatch& batch) override {
-    const auto samples = torch::tensor(batch.samples);
-    const auto loss = torch::nn::functional::cross_entropy(model_(inputs_.index_select(0, samples)),
-                                                           labels_.index_select(0, samples));
-    return change_ ? change_(loss) : loss;
+  // Inputs with noise of each sample's own.
+  [[nodiscard]] data::Batch load(const data::Draw& draw) const override {
+    on_load(draw);
+    const auto samples = torch::tensor(draw.samples);
+    auto inputs = inputs_.index_select(0, samples);
+    for (std::size_t i = 0; i < draw.samples.size(); ++i) {
+      inputs[static_cast<std::int64_t>(i)] += noise * draw.random(i).normal();
+    }
+    return {samples.size(0), {{"inputs", inputs}, {"labels", labels_.index_select(0, samples)}}};
   }
 
-  std::vector<train::Tally> evaluate(train::Shard shard) override {
+  train::Losses loss(const data::Batch& batch, const train::Moment& /*moment*/) override {
+    const auto loss = torch::nn::functional::cross_entropy(model_(batch["inputs"]), batch["labels"]);
+    return {.total = change_ ? change_(loss) : loss};
+  }
+
+  void evaluate(const train::Split& split, metrics::Metrics& metrics) override {
     on_evaluation();
-    const std::int64_t first = train_size() * shard.index / shard.count;
-    const std::int64_t count = train_size() * (shard.index + 1) / shard.count - first;
+    const std::int64_t first = split.begin(train_size());
+    const std::int64_t count = split.end(train_size()) - first;
     const auto loss =
         torch::nn::functional::cross_entropy(model_(inputs_.narrow(0, first, count)), labels_.narrow(0, first, count),
                                              torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
-    return {{.name = "loss", .sum = loss.item<double>(), .count = static_cast<double>(count)}};
+    metrics.get<metrics::Mean>("loss").add(loss.item<double>(), static_cast<double>(count));
   }
 
+  double noise = 0.0;
   bool ties_win = false;
   std::function<void()> on_evaluation = [] {};
+  std::function<void(const data::Draw&)> on_load = [](const auto&) {};
 
  private:
   static TinyModel seeded_model(double dropout) {
-    torch::manual_seed(3);
-    return TinyModel(dropout);
+    return seeded(3, [&] { return TinyModel(dropout); });
   }
 
   Change change_;

@@ -1,4 +1,5 @@
-// Trains the tiny task as `quest train` would train a real one: train_tiny FOLDER BATCH EPOCHS [MILLISECONDS_PER_PASS].
+// Trains the tiny task as `quest train` would train a real one:
+//   train_tiny FOLDER BATCH EPOCHS [MILLISECONDS_PER_PASS [WORKERS]]
 // A program of its own, so that tests can kill it and start several at once.
 
 #include <chrono>
@@ -15,6 +16,7 @@ int main(int count, char** words) {
   using namespace quest;
   const std::string folder = words[1];
   const int milliseconds = count > 4 ? std::stoi(words[4]) : 0;
+  const int workers = count > 5 ? std::stoi(words[5]) : 0;
   try {
     at::set_num_threads(1);
     train::Recipe recipe{.task = "tiny", .seed = 11};
@@ -29,11 +31,14 @@ int main(int count, char** words) {
       std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
       return loss;
     });
+    task.noise = 0.1;
     const auto processes = train::communicator_from_environment(at::kCPU);
     std::optional<train::RunFolder> run;
     if (processes->rank() == 0) run.emplace(folder);
     testing::QuietListener listener;
-    const auto ending = train::train(task, recipe, {*processes, listener, run ? &*run : nullptr});
+    train::Surroundings around{*processes, listener, run ? &*run : nullptr};
+    around.workers = workers;
+    const auto ending = train::train(task, recipe, around);
     std::cout << ending.status << "\n";
     return 0;
   } catch (const std::exception& error) {

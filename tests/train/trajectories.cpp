@@ -37,7 +37,7 @@ void print_parameters(const std::string& name, const OptimizerOptions& options,
       const auto wave = 0.3 * static_cast<double>(i) + 0.7 * static_cast<double>(t);
       gradient[i] = static_cast<float>(std::sin(wave) + 0.1 * std::cos(5.0 * wave));
     }
-    optimizer.step(learning_rate(schedule, 0.01, t, kSteps, 10), scheduled_momentum(schedule, t, kSteps));
+    optimizer.step(learning_rate(schedule, 0.01, t, kSteps, 10), {.beta1 = scheduled_momentum(schedule, t, kSteps)});
   }
   std::cout << name;
   for (const float x : std::span(value.const_data_ptr<float>(), kElements)) std::cout << ' ' << x;

@@ -1,8 +1,6 @@
 #include "data/augment/pixel_batch.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/randint.h>
 
 #include <algorithm>
 #include <array>
@@ -21,9 +19,9 @@ FloatOfByte normalized_bytes(const PixelScale& scale) {
 }
 
 struct Move {
-  std::int64_t down;
-  std::int64_t right;
-  bool flip;
+  std::int64_t down = 0;
+  std::int64_t right = 0;
+  bool flip = false;
 };
 
 void copy_moved(const std::uint8_t* from, float* to, std::int64_t side, const Move& move, const FloatOfByte& value) {
@@ -41,31 +39,31 @@ void copy_moved(const std::uint8_t* from, float* to, std::int64_t side, const Mo
 
 }  // namespace
 
-PixelBatch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samples,
-                       const Augmentation& augmentation, const PixelScale& scale) {
+Batch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samples, const PixelScale& scale,
+                  const Augmentation& augmentation, const std::function<base::Random(std::size_t)>& random) {
   const auto count = static_cast<std::int64_t>(samples.size());
   const std::int64_t side = from.images.size(1);
   const std::int64_t pixels = side * side;
-  PixelBatch batch{.images = at::empty({count, 1, side, side}, at::kFloat), .labels = at::empty({count}, at::kLong)};
-  const std::int64_t reach = 2 * augmentation.shift + 1;
-  const auto draws = at::randint(reach * reach * 2, {count}, at::kLong);
-  const auto* draw = draws.const_data_ptr<std::int64_t>();
-  auto* images = batch.images.mutable_data_ptr<float>();
-  auto* labels = batch.labels.mutable_data_ptr<std::int64_t>();
+  auto images = at::empty({count, 1, side, side}, at::kFloat);
+  auto labels = at::empty({count}, at::kLong);
+  const auto reach = static_cast<std::uint64_t>(2 * augmentation.shift + 1);
+  auto* to = images.mutable_data_ptr<float>();
+  auto* label = labels.mutable_data_ptr<std::int64_t>();
   const auto* all_images = from.images.const_data_ptr<std::uint8_t>();
   const auto* all_labels = from.labels.const_data_ptr<std::int64_t>();
   const auto value = normalized_bytes(scale);
-  at::parallel_for(0, count, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t sample = samples[static_cast<std::size_t>(i)];
-      const Move move{.down = draw[i] / 2 % reach - augmentation.shift,
-                      .right = draw[i] / 2 / reach - augmentation.shift,
-                      .flip = augmentation.flip && draw[i] % 2 == 1};
-      copy_moved(all_images + sample * pixels, images + i * pixels, side, move, value);
-      labels[i] = all_labels[sample];
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    Move move{};
+    if (random) {
+      auto own = random(i);
+      move = {.down = static_cast<std::int64_t>(own.below(reach)) - augmentation.shift,
+              .right = static_cast<std::int64_t>(own.below(reach)) - augmentation.shift,
+              .flip = augmentation.flip && own.below(2) == 1};
     }
-  });
-  return batch;
+    copy_moved(all_images + samples[i] * pixels, to + static_cast<std::int64_t>(i) * pixels, side, move, value);
+    label[i] = all_labels[samples[i]];
+  }
+  return {count, {{"inputs", images}, {"labels", labels}}};
 }
 
 }  // namespace quest::data

@@ -5,8 +5,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
+#include "base/random.h"
+#include "data/batch.h"
 #include "data/sets/fashion_mnist.h"
 
 namespace quest::data {
@@ -22,13 +25,9 @@ struct PixelScale {
   float deviation = 1.0F;
 };
 
-struct PixelBatch {
-  at::Tensor images;  // [B, 1, side, side] float32
-  at::Tensor labels;  // [B] int64
-};
-
-// Random numbers come from torch's CPU generator.
-[[nodiscard]] PixelBatch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samples,
-                                     const Augmentation& augmentation, const PixelScale& scale);
+// "inputs" [B, 1, side, side] float32 and "labels" [B] int64. `random` gives the generator of the batch's i-th image.
+[[nodiscard]] Batch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samples,
+                                const PixelScale& scale, const Augmentation& augmentation = {},
+                                const std::function<base::Random(std::size_t)>& random = {});
 
 }  // namespace quest::data

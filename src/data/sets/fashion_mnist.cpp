@@ -3,22 +3,32 @@
 #include <ATen/ops/empty.h>
 
 #include <cstring>
-#include <string>
+#include <span>
+#include <vector>
 
 #include "data/formats/format_error.h"
 #include "data/formats/idx.h"
 #include "data/formats/whole_file.h"
+#include "data/sets/locator.h"
 
 namespace quest::data {
 namespace {
 
-std::filesystem::path find_file(const std::filesystem::path& folder, const std::string& name) {
-  for (const char* ending : {".gz", ""}) {
-    if (auto path = folder / (name + ending); std::filesystem::exists(path)) return path;
-  }
-  throw FormatError("\"" + (folder / (name + ".gz")).string() +
-                    "\" was expected and is not there. Install Debian's package with the data (apt-get install "
-                    "dataset-fashion-mnist), or name a folder that holds the four files of Fashion-MNIST.");
+const SetFiles& wanted() {
+  static const SetFiles files = {.name = "Fashion-MNIST",
+                                 .files = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                           "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+                                 .how_to_get =
+                                     "apt-get install dataset-fashion-mnist, or the four files of "
+                                     "github.com/zalandoresearch/fashion-mnist in $QUEST_DATA/fashion-mnist"};
+  return files;
+}
+
+std::vector<std::filesystem::path> places(const std::string& folder) {
+  static const std::vector<std::string> inside = {"fashion-mnist", "FashionMNIST/raw"};  // ours and torchvision's
+  if (!folder.empty()) return places_in(folder, inside);
+  const std::filesystem::path package = kFashionMnistFolder;
+  return shared_places(inside, std::span(&package, 1));
 }
 
 at::Tensor load_bytes(const std::filesystem::path& path, std::size_t rank) {
@@ -35,10 +45,8 @@ at::Tensor load_bytes(const std::filesystem::path& path, std::size_t rank) {
   });
 }
 
-LabelledImages load_part(const std::filesystem::path& folder, const std::string& part) {
-  const auto label_file = find_file(folder, part + "-labels-idx1-ubyte");
-  LabelledImages result{.images = load_bytes(find_file(folder, part + "-images-idx3-ubyte"), 3),
-                        .labels = load_bytes(label_file, 1).to(at::kLong)};
+LabelledImages load_part(const std::filesystem::path& image_file, const std::filesystem::path& label_file) {
+  LabelledImages result{.images = load_bytes(image_file, 3), .labels = load_bytes(label_file, 1).to(at::kLong)};
   if (result.labels.numel() == 0 || result.labels.size(0) != result.images.size(0)) {
     throw FormatError("\"" + label_file.string() + "\": expected a label for each of the " +
                       std::to_string(result.images.size(0)) + " pictures, found " +
@@ -53,8 +61,30 @@ LabelledImages load_part(const std::filesystem::path& folder, const std::string&
 
 }  // namespace
 
+std::optional<std::filesystem::path> find_fashion_mnist(const std::string& folder) {
+  const auto files = find_set(wanted(), places(folder));
+  if (!files) return std::nullopt;
+  return files->front().parent_path();
+}
+
+std::string how_to_get_fashion_mnist(const std::string& folder) { return missing_text(wanted(), places(folder)); }
+
+std::filesystem::path require_fashion_mnist(const std::string& folder) {
+  return require_set(wanted(), places(folder)).front().parent_path();
+}
+
 FashionMnist load_fashion_mnist(const std::filesystem::path& folder) {
-  return {.train = load_part(folder, "train"), .test = load_part(folder, "t10k")};
+  const auto files = require_set(wanted(), std::span(&folder, 1));
+  return {.train = load_part(files[0], files[1]), .test = load_part(files[2], files[3])};
+}
+
+DataSet fashion_mnist_set() {
+  return {.name = wanted().name,
+          .summary = "70000 grey pictures of 28 x 28 pixels: ten kinds of clothing",
+          .licence = "MIT",
+          .size = "31 MB",
+          .how_to_get = wanted().how_to_get,
+          .find = [] { return find_fashion_mnist(); }};
 }
 
 }  // namespace quest::data

@@ -6,6 +6,10 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
+#include <string>
+
+#include "data/sets/data_set.h"
 
 namespace quest::data {
 
@@ -25,7 +29,16 @@ struct FashionMnist {
   LabelledImages test;
 };
 
-// The folder's four files, packed (.gz) or not. An error says which is missing or wrong and where to get it.
-FashionMnist load_fashion_mnist(const std::filesystem::path& folder = kFashionMnistFolder);
+// The folder that holds the four files. A folder that is named is the only one looked at: the names of the files do
+// not tell Fashion-MNIST from MNIST, so another copy could be another data set.
+[[nodiscard]] std::optional<std::filesystem::path> find_fashion_mnist(const std::string& folder = "");
+[[nodiscard]] std::string how_to_get_fashion_mnist(const std::string& folder = "");
+// Throws std::runtime_error with that text.
+[[nodiscard]] std::filesystem::path require_fashion_mnist(const std::string& folder = "");
+
+// The folder's four files, packed or not. An error says which is missing or wrong and where to get it.
+[[nodiscard]] FashionMnist load_fashion_mnist(const std::filesystem::path& folder);
+
+[[nodiscard]] DataSet fashion_mnist_set();
 
 }  // namespace quest::data

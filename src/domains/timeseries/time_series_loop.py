@@ -1,16 +1,14 @@
-"""Epochs of the time-series experiment as a plain PyTorch loop: what `quest bench timeseries` measures beside.
+"""Training steps of the time-series transformer as a plain PyTorch loop: what `quest bench step` measures beside.
 
-Reads its settings as JSON from the only argument. For every line of standard input it trains as many epochs as the line
-says, each followed by an evaluation, and answers with the seconds they took.
+Beside the recipe's keys it is told "length", "channels" and "classes"; its series are random and as long as that.
 """
 
-import json
 import math
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+from step_loop import attention, read_settings, take_steps
 from torch import nn
 
 
@@ -18,7 +16,7 @@ class Layer(nn.Module):
     def __init__(self, s):
         super().__init__()
         dim, hidden = s["dim"], s["mlp_hidden"]
-        self.heads, self.quest, self.p = s["heads"], s["formulation"] == "quest", s["dropout"]
+        self.heads, self.formulation, self.p = s["heads"], s["formulation"], s["dropout"]
         self.q, self.k, self.v, self.out = (nn.Linear(dim, dim) for _ in range(4))
         self.up, self.down = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
         self.norm1, self.norm2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
@@ -27,11 +25,7 @@ class Layer(nn.Module):
     def attend(self, x):
         batch, tokens, dim = x.shape
         q, k, v = (f(x).view(batch, tokens, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
-        p = self.p if self.training else 0.0
-        if self.quest:
-            x = F.scaled_dot_product_attention(q, F.normalize(k, dim=-1), v, dropout_p=p, scale=1.0)
-        else:
-            x = F.scaled_dot_product_attention(q, k, v, dropout_p=p)
+        x = attention(q, k, v, self.formulation, self.p if self.training else 0.0)
         return self.out(x.transpose(1, 2).reshape(batch, tokens, dim))
 
     def forward(self, x):
@@ -46,57 +40,31 @@ class Model(nn.Module):
         self.embed = nn.Conv1d(channels, dim, 3, padding=1, padding_mode="circular", bias=False)
         angles = torch.arange(length).unsqueeze(1) * torch.exp(torch.arange(0, dim, 2) * (-math.log(10000.0) / dim))
         self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).view(1, length, dim))
-        self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
+        self.reads_token = s["head"] == "class_token"
+        if self.reads_token:
+            self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
         self.layers = nn.Sequential(*(Layer(s) for _ in range(s["depth"])))
         self.norm, self.drop = nn.LayerNorm(dim), nn.Dropout(s["dropout"])
-        self.head = nn.Linear(dim, classes)
+        self.head = nn.Linear(dim if self.reads_token else length * dim, classes)
 
     def forward(self, series):
         x = self.drop(self.embed(series.transpose(1, 2)).transpose(1, 2) + self.positions)
-        x = torch.cat([self.cls.expand(len(x), -1, -1), x], 1)
-        x = self.norm(self.layers(x))[:, 0]
+        if self.reads_token:
+            x = torch.cat([self.cls.expand(len(x), -1, -1), x], 1)
+        x = self.norm(self.layers(x))
+        x = x[:, 0] if self.reads_token else x.flatten(1)
         return self.head(self.drop(F.gelu(x)))
 
 
-def load(part):
-    cases, length, channels = part["shape"]
-    values = torch.from_file(part["values"], size=cases * length * channels).view(cases, length, channels)
-    return values, torch.from_file(part["labels"], size=cases, dtype=torch.int64)
-
-
-def train_epoch(model, optimizer, values, labels, settings):
-    model.train()
-    for chosen in torch.randperm(len(labels)).split(settings["batch"]):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(values[chosen]), labels[chosen])
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), settings["clip_norm"])
-        optimizer.step()
-        loss.item()
-
-
-@torch.no_grad()
-def evaluate(model, values, labels, settings):
-    model.eval()
-    right = 0
-    for series, truth in zip(values.split(settings["evaluation_batch"]), labels.split(settings["evaluation_batch"])):
-        right += (model(series).argmax(1) == truth).sum().item()
-    return right / len(labels)
-
-
 def main():
-    settings = json.loads(sys.argv[1])
-    torch.set_num_threads(settings["threads"])
-    train, test = load(settings["train"]), load(settings["test"])
-    length, channels = train[0].shape[1:]
-    model = Model(settings, channels, length, settings["classes"])
-    optimizer = torch.optim.RAdam(model.parameters(), lr=settings["lr"])
-    for line in sys.stdin:
-        begin = time.perf_counter()
-        for _ in range(int(line)):
-            train_epoch(model, optimizer, *train, settings)
-            evaluate(model, *test, settings)
-        print(time.perf_counter() - begin, flush=True)
+    settings = read_settings()
+    if settings["model"]["mask_padding"]:
+        sys.exit("the PyTorch loop knows no masks")
+    length, channels, classes = settings["length"], settings["channels"], settings["classes"]
+    model = Model(settings["model"], channels, length, classes)
+    series = torch.randn(settings["batch"], length, channels, device=settings["device"])
+    labels = torch.randint(classes, (settings["batch"],), device=settings["device"])
+    take_steps(settings, model, lambda: F.cross_entropy(model(series), labels))
 
 
 main()

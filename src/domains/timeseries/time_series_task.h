@@ -13,9 +13,6 @@ namespace quest::timeseries {
 inline constexpr const char* kPaperProtocol = "paper";      // on the test split
 inline constexpr const char* kHoldoutProtocol = "holdout";  // on training cases held back; the test split is reported
 
-inline constexpr const char* kAccuracy = "accuracy";           // on the split that selects
-inline constexpr const char* kTestAccuracy = "test_accuracy";  // where another split selects
-
 inline constexpr std::int64_t kEvaluationBatch = 64;  // cases at a time
 
 [[nodiscard]] std::unique_ptr<domains::TaskFactory> time_series_task_factory();

@@ -1,4 +1,4 @@
-"""The spurious-attention training as a plain PyTorch loop, one process per core: what `quest bench toy` measures beside.
+"""The spurious-attention training as a plain PyTorch loop, one process per core, for `quest bench step`.
 
 Reads its settings as JSON from the only argument, prints the trainings per second of all processes together.
 """

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/aligned.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/choice.h"
 #include "kernels/cuda/long/long.h"
 #include "kernels/cuda/portable/portable.h"
 #include "kernels/cuda/prepare.h"
-#include "kernels/cuda/short/serves.h"
-#include "kernels/cuda/short/short.h"
+#include "kernels/cuda/resident/resident.h"
 
 namespace quest::kernels::cuda {
 namespace {
@@ -21,45 +21,45 @@ AttentionProblem with_one_alignment(AttentionProblem p) {
 }
 
 // The problem alone cannot tell how grad_out lies in memory, so the workspace always suffices for the tiled kernel.
-Engine backward_engine(const AttentionProblem& p, const BackwardArguments& arguments, const DeviceInfo& device) {
-  const Engine engine = choose_engine(p, device.compute_capability).engine;
-  const bool aligned = short_sequence::aligned(arguments.out, p) && short_sequence::aligned(arguments.grad_out, p);
-  return aligned ? engine : Engine::portable;
+FamilyChoice backward_choice(const AttentionProblem& p, const BackwardArguments& arguments, const DeviceInfo& device) {
+  if (!aligned(arguments.out, p) || !aligned(arguments.grad_out, p)) return {};
+  return choose_family(p, device.compute_capability);
 }
 
 }  // namespace
 
 std::int64_t forward_workspace(const AttentionProblem& problem, const DeviceInfo& device) {
-  const Engine engine = choose_engine(problem, device.compute_capability).engine;
-  if (engine == Engine::short_sequence) return 0;
-  return prepare_workspace(problem) + (engine == Engine::portable ? portable::forward_workspace(problem) : 0);
+  const KernelFamily family = choose_family(problem, device.compute_capability).family;
+  if (family == KernelFamily::whole_head) return 0;
+  return prepare_workspace(problem) + (family == KernelFamily::portable ? portable::forward_workspace(problem) : 0);
 }
 
 cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outputs, const Launch& launch) {
   const AttentionProblem p = with_one_alignment(problem);
-  const Engine engine = choose_engine(p, launch.device.compute_capability).engine;
-  if (engine == Engine::short_sequence) return short_sequence::forward(p, outputs, launch);
-  const Preparation preparation = engine == Engine::long_sequence ? Preparation::rounded : Preparation::factored;
-  PreparedProblem prepared;
+  const FamilyChoice choice = choose_family(p, launch.device.compute_capability);
+  if (choice.family == KernelFamily::whole_head) return resident::forward(*choice.row, p, outputs, launch);
+  const Preparation preparation = choice.family == KernelFamily::long_sequence ? Preparation::rounded : Preparation::factored;
+  RemainingProblem prepared;
   const cudaError_t error = prepare(p, preparation, outputs.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
-  if (engine == Engine::long_sequence) return long_sequence::forward(prepared, outputs, launch);
+  if (choice.family == KernelFamily::long_sequence) return long_sequence::forward(*choice.row, prepared, outputs, launch);
   return portable::forward(p, prepared, outputs, outputs.workspace + prepare_workspace(p), launch);
 }
 
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device) {
-  const Engine engine = choose_engine(problem, device.compute_capability).engine;
+  const FamilyChoice choice = choose_family(problem, device.compute_capability);
   const std::int64_t tiled = prepare_workspace(problem) + output_gradient_workspace(problem) +
                              portable::backward_workspace(problem, gain_gradient, device);
-  return engine == Engine::long_sequence ? std::max(tiled, long_sequence::backward_workspace(problem)) : tiled;
+  if (choice.family != KernelFamily::long_sequence) return tiled;
+  return std::max(tiled, long_sequence::backward_workspace(*choice.row, problem));
 }
 
 cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& arguments, const Launch& launch) {
   const AttentionProblem p = with_one_alignment(problem);
-  const Engine engine = backward_engine(p, arguments, launch.device);
-  if (engine == Engine::short_sequence) return short_sequence::backward(p, arguments, launch);
-  if (engine == Engine::long_sequence) return long_sequence::backward(p, arguments, launch);
-  PreparedProblem prepared;
+  const FamilyChoice choice = backward_choice(p, arguments, launch.device);
+  if (choice.family == KernelFamily::whole_head) return resident::backward(*choice.row, p, arguments, launch);
+  if (choice.family == KernelFamily::long_sequence) return long_sequence::backward(*choice.row, p, arguments, launch);
+  RemainingProblem prepared;
   BackwardArguments rest = arguments;
   cudaError_t error = prepare(p, Preparation::factored, arguments.workspace, launch, prepared);
   if (error != cudaSuccess) return error;

@@ -1,12 +1,13 @@
 #pragma once
 
-// Which kernel family serves a problem: a table made by measurement (docs/performance.md). Plain C++, no CUDA header,
-// so that it can be asked and tested where there is no GPU.
+// Which kernel family serves a problem, and by which row of the table (kernel_table.h). Plain C++, no CUDA header, so
+// that it can be asked and tested where there is no GPU.
 
 #include <cstdint>
 #include <string_view>
 
 #include "kernels/attention_problem.h"
+#include "kernels/cuda/kernel_table.h"
 
 namespace quest::kernels::cuda {
 
@@ -21,20 +22,21 @@ inline constexpr std::int64_t kLargestDim = 256;
   return (dim % kWord != 0 || value_dim % kWord != 0) && (masked || dim != value_dim);
 }
 
-enum class Engine {
-  short_sequence,  // a block owns a whole head in shared memory; Hopper, plain QUEST
-  long_sequence,   // warp-specialised wgmma over tiles; Hopper, plain QUEST
-  portable,        // mma.sync over tiles, every option, from Ampere on
+enum class KernelFamily {
+  whole_head,     // a block owns a whole head in shared memory; Hopper, plain QUEST
+  long_sequence,  // warp-specialised wgmma over tiles; Hopper, plain QUEST
+  portable,       // mma.sync over tiles, every option, from Ampere on
 };
 
-struct EngineChoice {
-  Engine engine = Engine::portable;
+struct FamilyChoice {
+  KernelFamily family = KernelFamily::portable;
   std::string_view reason;
+  const KernelRow* row = nullptr;  // of the table; none for portable
 };
 
 // For the forward and the backward, which round alike then. compute_capability is 10 · major + minor.
-[[nodiscard]] EngineChoice choose_engine(const AttentionProblem& problem, int compute_capability);
+[[nodiscard]] FamilyChoice choose_family(const AttentionProblem& problem, int compute_capability);
 
-[[nodiscard]] std::string_view name(Engine engine);
+[[nodiscard]] std::string_view name(KernelFamily family);
 
 }  // namespace quest::kernels::cuda

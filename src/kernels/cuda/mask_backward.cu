@@ -74,7 +74,7 @@ __device__ void add_score_gradients(Shared& shared, const PreparedHead& head, co
 }
 
 struct Task {
-  PreparedProblem prepared;
+  RemainingProblem prepared;
   BackwardArguments arguments;
   MaskGradient gradient;
   int row_tiles;

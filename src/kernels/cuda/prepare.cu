@@ -400,7 +400,7 @@ Input dense(const RowTask& task) {
 std::int64_t prepare_workspace(const AttentionProblem& problem) { return Layout(problem, nullptr).floats; }
 
 cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, float* workspace, const Launch& launch,
-                    PreparedProblem& result) {
+                    RemainingProblem& result) {
   auto [queries, keys, values, floats] = Layout(problem, workspace);
   const bool gain_is_factor = problem.gain == nullptr || has_head_gain(problem);
   if (preparation == Preparation::rounded || !gain_is_factor) queries.factors = nullptr;

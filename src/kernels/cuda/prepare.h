@@ -13,7 +13,7 @@ namespace quest::kernels::cuda {
 // The problem that remains: normalize_q, normalize_k and gain are off, q, k and v point to prepared rows (dense
 // [B, H, N, dim] of the storage type) where they had to be rewritten, `scale` is what is still to be multiplied in.
 // `dim` and `value_dim` are whole words of 16 bytes, the columns past those given are zero.
-struct PreparedProblem {
+struct RemainingProblem {
   AttentionProblem problem;
   // 1/‖q‖ [B, H, Nq] and 1/‖k‖ [B, Hk, Nk], dense, where they are normalised; 0 for a zero row, NaN for one with
   // something that is not finite.
@@ -38,9 +38,9 @@ enum class Preparation {
 std::int64_t prepare_workspace(const AttentionProblem& problem);  // floats
 // Queues the kernels that fill the workspace and describes the result.
 cudaError_t prepare(const AttentionProblem& problem, Preparation preparation, float* workspace, const Launch& launch,
-                    PreparedProblem& result);
+                    RemainingProblem& result);
 
-// Gives the gradients of the output the columns of PreparedProblem's values, in the workspace where they have to be
+// Gives the gradients of the output the columns of RemainingProblem's values, in the workspace where they have to be
 // added.
 std::int64_t output_gradient_workspace(const AttentionProblem& problem);  // floats
 cudaError_t prepare_output_gradients(const AttentionProblem& problem, float* workspace, const Launch& launch,

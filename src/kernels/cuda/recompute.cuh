@@ -194,7 +194,7 @@ struct PreparedHead {
   const float* query_factors = nullptr;  // of this head, or null
   const float* key_factors = nullptr;
 
-  __device__ PreparedHead(const PreparedProblem& prepared, std::int64_t s, std::int64_t h)
+  __device__ PreparedHead(const RemainingProblem& prepared, std::int64_t s, std::int64_t h)
       : problem(prepared.problem),
         sequence(problem, s),
         head(h),

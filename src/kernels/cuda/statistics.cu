@@ -10,7 +10,7 @@ namespace quest::kernels::cuda {
 namespace {
 
 struct Task {
-  PreparedProblem prepared;
+  RemainingProblem prepared;
   StatisticsOutputs outputs;
 };
 

@@ -10,7 +10,6 @@ namespace quest::report {
 namespace {
 
 constexpr int kTicks = 5;
-constexpr double kDotRadius = 2.5;
 constexpr double kDotsWidth = 0.4;  // in groups: how far they spread
 constexpr double kMeanHalf = 0.3;
 constexpr double kReferenceHalf = 0.42;
@@ -32,15 +31,11 @@ Range range_of(const DotChart& chart) {
   return rounded({least, most > least ? most : least + 1.0}, kTicks);
 }
 
-std::string dot(double x, double y) {
-  return element("circle", {{"cx", number(x)}, {"cy", number(y)}, {"r", number(kDotRadius)}, {"class", "bar"}});
-}
-
 std::string label_of(const DotChart& chart, const DotGroup& group) {
   std::string label = group.name + "\nmean " + compact(group.mean) + " ± " + compact(group.deviation);
   label += "\n" + grouped(static_cast<long long>(group.values.size())) + " values";
   if (group.reference) label += "\n" + chart.reference_name + " " + compact(*group.reference);
-  return label;
+  return group.note.empty() ? label : label + "\n" + group.note;
 }
 
 std::string group_drawing(const PlotFrame& frame, const DotGroup& group, double at) {

@@ -16,6 +16,7 @@ struct DotGroup {
   double mean = 0.0;
   double deviation = 0.0;
   std::optional<double> reference;
+  std::string note = {};  // told beside the values
 };
 
 struct DotChart {

@@ -4,6 +4,8 @@
 
 #include "report/charts/markup.h"
 #include "report/charts/palette.h"
+#include "report/charts/table.h"
+#include "report/charts/text_fit.h"
 
 namespace quest::report {
 namespace {
@@ -14,7 +16,7 @@ constexpr double kMargin = 16.0;
 constexpr double kHeadingHeight = 30.0;
 constexpr double kLegendHeight = 24.0;
 constexpr double kSwatchWidth = 28.0;
-constexpr double kLetterWidth = 6.5;  // on average, of the small text
+constexpr double kDotRadius = 2.5;
 
 const char* anchor_name(Anchor anchor) {
   if (anchor == Anchor::start) return "start";
@@ -46,7 +48,7 @@ std::string legend_svg(const std::vector<LegendEntry>& legend, double y) {
   for (const auto& entry : legend) {
     drawing += swatch(entry.series, x, y);
     drawing += text_at(x + kSwatchWidth + 6.0, y + 4.0, Anchor::start, "", entry.name);
-    x += kSwatchWidth + kLetterWidth * static_cast<double>(entry.name.size()) + kGap;
+    x += kSwatchWidth + text_width(entry.name) + kGap;
   }
   return drawing;
 }
@@ -129,6 +131,10 @@ std::string rect(double x, double y, double width, double height, const std::str
   return element(
       "rect",
       {{"x", number(x)}, {"y", number(y)}, {"width", number(width)}, {"height", number(height)}, {"class", css_class}});
+}
+
+std::string dot(double x, double y) {
+  return element("circle", {{"cx", number(x)}, {"cy", number(y)}, {"r", number(kDotRadius)}, {"class", "bar"}});
 }
 
 std::string line(double x1, double y1, double x2, double y2, const std::string& css_class) {

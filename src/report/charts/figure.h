@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/charts/table.h"
+#include "base/table.h"
 
 namespace quest::report {
 
@@ -30,7 +30,7 @@ struct Figure {
   std::string caption;
   std::vector<LegendEntry> legend;
   std::vector<Panel> panels;
-  Table values;  // the numbers behind the drawing
+  base::Table values;  // the numbers behind the drawing
 };
 
 [[nodiscard]] std::string figure_html(const Figure& figure);
@@ -44,6 +44,7 @@ enum class Anchor { start, middle, end };
 [[nodiscard]] std::string text_at(double x, double y, Anchor anchor, const std::string& css_class,
                                   const std::string& text);
 [[nodiscard]] std::string rect(double x, double y, double width, double height, const std::string& css_class = "");
+[[nodiscard]] std::string dot(double x, double y);
 [[nodiscard]] std::string line(double x1, double y1, double x2, double y2, const std::string& css_class);
 
 }  // namespace quest::report

@@ -1,6 +1,6 @@
 #pragma once
 
-// A grid of fractions as coloured, numbered cells.
+// A grid of fractions as coloured cells, numbered where they have room for it.
 
 #include <optional>
 #include <string>
@@ -17,6 +17,7 @@ struct HeatMap {
   std::string column_title;
   std::vector<std::string> columns;
   std::vector<std::vector<std::optional<double>>> cells;  // [row][column], fractions; empty where nothing is known
+  std::string empty_note = "not trained";                 // what a cell without a value tells
 };
 
 [[nodiscard]] Panel heat_map(const HeatMap& map);

@@ -1,6 +1,7 @@
 #include "report/charts/line_chart.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -12,14 +13,28 @@ namespace {
 
 constexpr int kTicks = 5;
 
-std::size_t steps_of(const LineChart& chart) {
-  std::size_t steps = 0;
-  for (const Series& series : chart.series) steps = std::max(steps, series.points.size());
-  return steps;
+double place_of(const LineChart& chart, const Series& series, std::size_t i) {
+  if (!series.x.empty()) return series.x[i];
+  return i < chart.steps.size() ? chart.steps[i] : static_cast<double>(i + 1);
 }
 
-double position(const LineChart& chart, std::size_t step) {
-  return step < chart.steps.size() ? chart.steps[step] : static_cast<double>(step + 1);
+// Where any series has its points, in order.
+std::vector<double> places_of(const LineChart& chart) {
+  std::vector<double> places;
+  for (const Series& series : chart.series) {
+    for (std::size_t i = 0; i < series.points.size(); ++i) places.push_back(place_of(chart, series, i));
+  }
+  std::ranges::sort(places);
+  const auto repeated = std::ranges::unique(places);
+  places.erase(repeated.begin(), repeated.end());
+  return places;
+}
+
+const base::Quartiles* point_at(const LineChart& chart, const Series& series, double place) {
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
+    if (place_of(chart, series, i) == place) return series.at(i);
+  }
+  return nullptr;
 }
 
 bool is_empty(const LineChart& chart) {
@@ -37,15 +52,18 @@ std::string stretch(const LineChart& chart, const PlotFrame& frame, const Series
   std::string upper;
   std::string lower;
   for (std::size_t i = first; i < end; ++i) {
-    const double x = frame.x()(position(chart, i));
+    const double x = frame.x()(place_of(chart, series, i));
     const base::Quartiles& point = *series.at(i);
     const std::string separator = i == first ? "" : "L";
     middle += separator + coordinates(x, frame.y()(point.middle));
     upper += separator + coordinates(x, frame.y()(point.high));
     lower = "L" + coordinates(x, frame.y()(point.low)) + lower;
   }
+  // A line through one point shows nothing.
+  const std::string alone =
+      end - first > 1 ? "" : dot(frame.x()(place_of(chart, series, first)), frame.y()(series.at(first)->middle));
   return element("path", {{"class", "band"}, {"d", "M" + upper + lower + "Z"}}) +
-         element("path", {{"class", "line"}, {"d", "M" + middle}});
+         element("path", {{"class", "line"}, {"d", "M" + middle}}) + alone;
 }
 
 std::string series_drawing(const LineChart& chart, const PlotFrame& frame, const Series& series) {
@@ -58,16 +76,24 @@ std::string series_drawing(const LineChart& chart, const PlotFrame& frame, const
   return element("g", {{"class", "series" + std::to_string(series.color)}}, drawing) + "\n";
 }
 
-std::string step_label(const LineChart& chart, std::size_t step) {
-  std::string label = chart.x_title + " " + number(position(chart, step));
+std::string place_text(double place) { return place == std::floor(place) ? number(place) : compact(place); }
+
+std::string label_at(const LineChart& chart, double place) {
+  std::string label = chart.x_title + " " + place_text(place);
   for (const Series& series : chart.series) {
-    const base::Quartiles* point = series.at(step);
+    const base::Quartiles* point = point_at(chart, series, place);
     label += "\n" + series.name + ": " + (point == nullptr ? "–" : compact(point->middle));
     if (point != nullptr && point->low != point->high) {
       label += " (" + compact(point->low) + " to " + compact(point->high) + ")";
     }
   }
   return label;
+}
+
+bool has_bands(const LineChart& chart) {
+  return std::ranges::any_of(chart.series, [](const Series& series) {
+    return std::ranges::any_of(series.points, [](const auto& point) { return point && point->low != point->high; });
+  });
 }
 
 std::string summary_of(const LineChart& chart) {
@@ -83,15 +109,16 @@ std::string summary_of(const LineChart& chart) {
     if (first == nullptr) continue;
     summary += series.name + " from " + compact(first->middle) + " to " + compact(last->middle) + ". ";
   }
-  return summary.empty() ? chart.empty_note + "." : "Medians: " + summary;
+  if (summary.empty()) return chart.empty_note + ".";
+  return (has_bands(chart) ? "Medians: " : "") + summary;
 }
 
 }  // namespace
 
 Panel line_chart(const LineChart& chart) {
-  const std::size_t steps = steps_of(chart);
-  const double first = position(chart, 0);
-  const double last = std::max(position(chart, std::max<std::size_t>(steps, 1) - 1), first + 1.0);
+  const auto places = places_of(chart);
+  const double first = places.empty() ? 1.0 : places.front();
+  const double last = places.size() < 2 ? first + 1.0 : places.back();
   const PlotFrame frame(chart.title, {.title = chart.x_title, .range = {first, last}},
                         {.title = chart.y_title, .range = chart.y, .spacing = chart.y_spacing});
   std::string drawing = frame.drawing();
@@ -99,11 +126,10 @@ Panel line_chart(const LineChart& chart) {
     drawing += PlotFrame::note(chart.empty_note);
   } else {
     for (const Series& series : chart.series) drawing += series_drawing(chart, frame, series);
-    for (std::size_t step = 0; step < steps; ++step) {
-      const double at = position(chart, step);
-      const double from = step == 0 ? first : (position(chart, step - 1) + at) / 2.0;
-      const double to = step + 1 == steps ? last : (at + position(chart, step + 1)) / 2.0;
-      drawing += mark("step", step_label(chart, step), PlotFrame::target(frame.x()(from), frame.x()(to)));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const double from = i == 0 ? first : (places[i - 1] + places[i]) / 2.0;
+      const double to = i + 1 == places.size() ? last : (places[i] + places[i + 1]) / 2.0;
+      drawing += mark("step", label_at(chart, places[i]), PlotFrame::target(frame.x()(from), frame.x()(to)));
     }
   }
   return {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/quartiles.h"
 #include "report/charts/figure.h"
 #include "report/charts/scale.h"
-#include "base/quartiles.h"
 
 namespace quest::report {
 
@@ -16,6 +16,7 @@ struct Series {
   std::string name;
   int color = 0;
   std::vector<std::optional<base::Quartiles>> points;  // the line has a gap where a point is missing
+  std::vector<double> x = {};                          // where they lie, in order; without any, at the chart's steps
 
   // Null where there is none.
   [[nodiscard]] const base::Quartiles* at(std::size_t step) const {

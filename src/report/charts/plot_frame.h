@@ -15,7 +15,7 @@ struct Axis {
   Range range;
   double unit = 1.0;  // what a tick label counts: 0.01 shows 0.5 as 50; only on a linear axis
   Spacing spacing = Spacing::linear;
-  std::vector<std::string> names = {};  // of 0, 1, 2, ...: ticks in the place of numbers
+  std::vector<std::string> names = {};  // of 0, 1, 2, ...: ticks in the place of numbers, of an x axis
 };
 
 class PlotFrame {

@@ -1,29 +1,20 @@
 #pragma once
 
-// A table that the page's script makes sortable.
+// A table as HTML, which the page's script makes sortable, group by group.
 
-#include <optional>
+#include <cstdint>
 #include <string>
-#include <vector>
+
+#include "base/table.h"
 
 namespace quest::report {
 
-struct Cell {
-  std::string text;
-  std::optional<double> value;  // present: aligned and sorted as a number
+// A column whose cells have values stands at the right. Throws std::invalid_argument for what base::check refuses.
+[[nodiscard]] std::string table_html(const base::Table& table);
 
-  Cell(std::string cell_text) : text(std::move(cell_text)) {}  // NOLINT(google-explicit-constructor)
-  Cell(const char* cell_text) : text(cell_text) {}             // NOLINT(google-explicit-constructor)
-  Cell(std::string cell_text, double number) : text(std::move(cell_text)), value(number) {}
-};
-
-struct Table {
-  std::string caption;
-  std::vector<std::string> columns;
-  std::vector<std::vector<Cell>> rows;  // the first cell heads its row
-};
-
-// Throws std::invalid_argument for a row with more or fewer cells than there are columns.
-[[nodiscard]] std::string table_html(const Table& table);
+// compact(value); "–" for what is not finite.
+[[nodiscard]] base::Cell number_cell(double value);
+// grouped(count).
+[[nodiscard]] base::Cell count_cell(std::int64_t count);
 
 }  // namespace quest::report

@@ -1,8 +1,8 @@
 #include "report/page/page.h"
 
-#include "report/page/assets.h"
 #include "report/charts/markup.h"
 #include "report/charts/palette.h"
+#include "report/page/assets.h"
 
 namespace quest::report {
 namespace {

@@ -76,6 +76,7 @@ function compareCells(a, b, sign) {
   return sign * a.textContent.localeCompare(b.textContent, 'en', { numeric: true });
 }
 
+// Rows stay in the group that a rule parts from the next: means stand below what they are the means of.
 function sortBy(header) {
   const table = header.closest('table');
   const column = header.cellIndex;
@@ -84,9 +85,11 @@ function sortBy(header) {
   const descending = order ? order === 'ascending' : numeric;
   for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
   header.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
-  const rows = [...table.tBodies[0].rows];
-  rows.sort((a, b) => compareCells(a.cells[column], b.cells[column], descending ? -1 : 1));
-  table.tBodies[0].append(...rows);
+  for (const body of table.tBodies) {
+    const rows = [...body.rows];
+    rows.sort((a, b) => compareCells(a.cells[column], b.cells[column], descending ? -1 : 1));
+    body.append(...rows);
+  }
 }
 
 for (const header of document.querySelectorAll('thead th')) {

@@ -22,6 +22,19 @@ std::string all_html(const std::vector<Figure>& figures) {
   return markup;
 }
 
+void add_section(Report& report, Section section, std::vector<Figure> figures) {
+  section.body += all_html(figures);
+  if (section.body.empty()) return;
+  report.page.sections.push_back(std::move(section));
+  std::ranges::move(figures, std::back_inserter(report.figures));
+}
+
+std::string bullet_list(std::span<const std::string> texts) {
+  std::string items;
+  for (const std::string& text : texts) items += element("li", {}, escaped(text)) + "\n";
+  return items.empty() ? "" : element("ul", {}, "\n" + items) + "\n";
+}
+
 std::vector<std::string> run_names(std::span<const std::filesystem::path> folders) {
   const auto last_part = [](const std::filesystem::path& folder) {
     const auto path = folder.lexically_normal();

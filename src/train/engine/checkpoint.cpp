@@ -10,11 +10,10 @@
 namespace quest::train {
 namespace {
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
 constexpr const char* kModel = "model.";
 constexpr const char* kOptimizer = "optimizer.";
 constexpr const char* kAverage = "ema.";
+constexpr const char* kTask = "task.";
 
 NamedTensors model_tensors(const torch::nn::Module& model) {
   NamedTensors result;
@@ -96,6 +95,7 @@ void save_checkpoint(const std::filesystem::path& file, const Trained& trained, 
   append(checkpoint.tensors, kModel, model_tensors(trained.model));
   append(checkpoint.tensors, kOptimizer, trained.optimizer.state());
   if (trained.ema != nullptr) append(checkpoint.tensors, kAverage, trained.ema->state());
+  append(checkpoint.tensors, kTask, trained.task_state);
   checkpoint.metadata["step"] = std::to_string(state.step);
   checkpoint.metadata["evaluations_since_best"] = std::to_string(state.evaluations_since_best);
   if (state.best) checkpoint.metadata["best"] = exact_text(*state.best);
@@ -109,6 +109,7 @@ TrainState load_checkpoint(const std::filesystem::path& file, const Trained& tra
     copy_into(model_tensors(trained.model), with_prefix(checkpoint.tensors, kModel), "weight");
     trained.optimizer.load_state(with_prefix(checkpoint.tensors, kOptimizer));
     if (trained.ema != nullptr) trained.ema->load_state(with_prefix(checkpoint.tensors, kAverage));
+    copy_into(trained.task_state, with_prefix(checkpoint.tensors, kTask), "state of the task");
     TrainState state{.step = integer_entry(checkpoint, "step"),
                      .evaluations_since_best = integer_entry(checkpoint, "evaluations_since_best")};
     if (checkpoint.metadata.contains("best")) state.best = exact_number(entry(checkpoint, "best"));

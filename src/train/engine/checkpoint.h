@@ -10,7 +10,7 @@
 #include <limits>
 #include <optional>
 
-#include "data/formats/safetensors.h"
+#include "data/weights/safetensors.h"
 #include "train/optim/ema.h"
 #include "train/optim/optimizer.h"
 
@@ -26,7 +26,8 @@ struct TrainState {
 struct Trained {
   torch::nn::Module& model;
   Optimizer& optimizer;
-  Ema* ema = nullptr;  // null where none is kept
+  Ema* ema = nullptr;            // null where none is kept
+  NamedTensors task_state = {};  // see Task::state
 };
 
 // The model's own weights under its own names, for use elsewhere.

@@ -8,22 +8,25 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "base/random.h"
+#include "data/loader.h"
+#include "train/distributed/gradient_averaging.h"
 #include "train/engine/autocast.h"
 #include "train/engine/checkpoint.h"
+#include "train/engine/late_numbers.h"
+#include "train/monitor/monitor.h"
 #include "train/optim/clipping.h"
 #include "train/optim/ema.h"
-#include "train/run/explosion_warning.h"
 #include "train/optim/flat_parameters.h"
-#include "train/distributed/gradient_averaging.h"
-#include "train/monitor/monitor.h"
 #include "train/optim/optimizer.h"
 #include "train/optim/parameter_groups.h"
-#include "train/run/run_log.h"
-#include "train/engine/sampler.h"
 #include "train/optim/schedule.h"
+#include "train/run/evaluation_file.h"
+#include "train/run/explosion_warning.h"
+#include "train/run/run_log.h"
 
 namespace quest::train {
 namespace {
@@ -65,18 +68,33 @@ class AverageShown {
   std::optional<Ema>& ema_;
 };
 
-Metrics means(const std::vector<Tally>& tallies, Communicator& processes) {
-  std::vector<double> parts;
-  for (const auto& tally : tallies) parts.insert(parts.end(), {tally.sum, tally.count});
-  auto sums = torch::tensor(parts, at::kDouble);
-  processes.all_reduce_sum(sums);
-  Metrics result;
-  for (std::size_t i = 0; i < tallies.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(2 * i);
-    result[tallies[i].name] = sums[at].item<double>() / sums[at + 1].item<double>();
+// Statistics that normalisation layers gather while they train, which differ between processes.
+std::vector<at::Tensor> running_statistics(const torch::nn::Module& model) {
+  std::vector<at::Tensor> statistics;
+  for (const auto& buffer : model.named_buffers()) {
+    const std::string_view name = buffer.key();
+    if (name.ends_with("running_mean") || name.ends_with("running_var")) statistics.push_back(buffer.value());
   }
-  return result;
+  return statistics;
 }
+
+// What a step computed and nobody has read yet.
+struct Unread {
+  StepReport report;
+  std::vector<std::string> parts;
+  double scale;  // of the losses
+  double samples;
+  LateNumbers numbers;  // loss, parts, norm
+
+  Unread(StepReport step, std::vector<std::string> names, double loss_scale, double step_samples, LateNumbers values)
+      : report(std::move(step)), parts(std::move(names)), scale(loss_scale), samples(step_samples), numbers(std::move(values)) {}
+};
+
+// A step that cannot be gone on from.
+struct Divergence {
+  std::int64_t step;
+  std::string reason;
+};
 
 class Engine {
  public:
@@ -84,34 +102,43 @@ class Engine {
       : task_(task),
         recipe_(recipe),
         around_(around),
-        sampler_({.samples = task.train_size(),
-                  .batch = recipe.train.batch_size,
-                  .accumulate = recipe.train.accumulate,
-                  .processes = around.processes.size()},
-                 recipe.seed),
+        rules_(task.rules()),
         parameters_(parameter_groups(task.model(), {.weight_decay = recipe.optimizer.weight_decay,
                                                     .decay_all = recipe.optimizer.decay_all,
-                                                    .layer_decay = recipe.optimizer.layer_decay})),
+                                                    .layer_decay = recipe.optimizer.layer_decay,
+                                                    .rules = rules_})),
         optimizer_(parameters_, recipe.optimizer),
         averaging_(parameters_, around.processes),
-        monitor_(task.model(), around.folder != nullptr ? recipe.train.monitor_every : 0) {
+        monitor_(task.model(), around.folder != nullptr ? recipe.train.monitor_every : 0),
+        running_(running_statistics(task.model())) {
     if (recipe.train.ema > 0) ema_.emplace(parameters_);
+    auto stream = task.stream(stream_options(recipe, around.processes));
+    steps_per_epoch_ = stream->steps_per_epoch();
+    total_steps_ = train::total_steps(recipe.train, steps_per_epoch_);
+    begin();
+    loader_.emplace(std::move(stream), [&task](const data::Draw& draw) { return task.load(draw); },
+                    data::LoaderOptions{.workers = around.workers,
+                                        .rank = around.processes.rank(),
+                                        .first_step = state_.step,
+                                        .end_step = total_steps_,
+                                        .pin = device() != at::kCPU});
   }
 
   Ending run() {
-    begin();
-    if (is_out_of_patience() && state_.step < total_steps())
-      return end("stopped early");  // ended before it could say so
-    while (state_.step < total_steps()) {
-      if (const auto problem = step()) return crash(*problem);
-      const bool epoch_ended = state_.step % sampler_.steps_per_epoch() == 0;
-      const bool is_last = state_.step == total_steps();
-      if (is_last || (epoch_ended && epochs_done() % recipe_.train.eval_every == 0)) {
+    if (is_out_of_patience() && state_.step < total_steps_) return end("stopped early");  // before it could say so
+    while (state_.step < total_steps_) {
+      step();
+      const bool is_last = state_.step == total_steps_;
+      const bool evaluates = is_last || is_evaluation_due();
+      const bool saves = !evaluates && is_due(recipe_.train.checkpoint_every);
+      if (evaluates || saves || stop_was_asked_) read_step();
+      if (divergence_) return crash();
+      if (evaluates) {
         evaluate();
         const bool is_over = is_last || is_out_of_patience();
         if (is_over || seconds_since(last_save_) >= recipe_.train.checkpoint_seconds) save();
         if (is_over && !is_last) return end("stopped early");
-      } else if (is_due(recipe_.train.checkpoint_every)) {
+      } else if (saves) {
         save();
       }
       if (stop_was_asked_) {
@@ -124,17 +151,17 @@ class Engine {
 
  private:
   [[nodiscard]] bool writes() const { return around_.folder != nullptr; }
-  [[nodiscard]] std::int64_t total_steps() const { return recipe_.train.epochs * sampler_.steps_per_epoch(); }
-  [[nodiscard]] std::int64_t epochs_done() const { return state_.step / sampler_.steps_per_epoch(); }
-  [[nodiscard]] double epoch() const {
-    return static_cast<double>(state_.step) / static_cast<double>(sampler_.steps_per_epoch());
-  }
+  [[nodiscard]] Moment moment(std::int64_t step) const { return {step, total_steps_, steps_per_epoch_}; }
   [[nodiscard]] bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
+  [[nodiscard]] bool is_evaluation_due() const {
+    if (recipe_.train.eval_steps > 0) return is_due(recipe_.train.eval_steps);
+    return is_due(recipe_.train.eval_every * steps_per_epoch_);
+  }
   [[nodiscard]] bool is_out_of_patience() const {
     return recipe_.train.patience > 0 && state_.evaluations_since_best >= recipe_.train.patience;
   }
-  [[nodiscard]] at::DeviceType device() const { return parameters_.values().device().type(); }
-  [[nodiscard]] Trained trained() { return {task_.model(), optimizer_, ema_ ? &*ema_ : nullptr}; }
+  [[nodiscard]] at::Device device() const { return parameters_.values().device(); }
+  [[nodiscard]] Trained trained() { return {task_.model(), optimizer_, ema_ ? &*ema_ : nullptr, task_.state()}; }
 
   // From the folder's checkpoint where there is one; every process then holds what the first one has.
   void begin() {
@@ -162,7 +189,11 @@ class Engine {
               .evaluations_since_best = static_cast<std::int64_t>(number[2])};
     if (!std::isnan(number[1])) state_.best = number[1];
     around_.processes.broadcast(parameters_.values(), 0);
+    for (const auto& parameter : task_.model().parameters()) {
+      if (!parameter.requires_grad()) around_.processes.broadcast(parameter, 0);
+    }
     for (const auto& buffer : task_.model().buffers()) around_.processes.broadcast(buffer, 0);
+    for (const auto& [name, tensor] : task_.state()) around_.processes.broadcast(tensor, 0);
     share(optimizer_);
     if (ema_) share(*ema_);
   }
@@ -176,55 +207,124 @@ class Engine {
 
   // The step's own random numbers, so that a resumed run draws what the uninterrupted one drew.
   void seed_generators() const {
-    base::Random random(recipe_.seed,
-                                  {base::kTrainingSamples, static_cast<std::uint64_t>(state_.step),
-                                   static_cast<std::uint64_t>(around_.processes.rank())});
+    base::Random random(recipe_.seed, {base::kDropout, static_cast<std::uint64_t>(state_.step),
+                                       static_cast<std::uint64_t>(around_.processes.rank())});
     torch::manual_seed(random.bits());
   }
 
-  // Why the training cannot go on, where it cannot.
-  std::optional<std::string> step() {
+  void step() {
     seed_generators();
     task_.model().train();
     parameters_.zero_gradients();
     monitor_.begin(state_.step + 1);
-    const auto passes = sampler_.passes(state_.step, around_.processes.rank());
-    auto loss = torch::zeros({}, parameters_.values().options());
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-      const auto& [batch, weight] = passes[i];
-      const auto weighted = loss_of(batch) * (weight * static_cast<double>(around_.processes.size()));
-      if (i == 0) watch(monitor_.end());
-      if (i + 1 == passes.size()) averaging_.begin();
+    const auto now = moment(state_.step);
+    std::vector<std::string> parts;
+    std::vector<at::Tensor> sums;  // loss, parts
+    double samples = 0.0;          // of the step, over all processes
+    double weight = 0.0;           // what this process's losses are means of
+    for (bool is_first = true, is_last = false; !is_last; is_first = false) {
+      const auto pass = loader_->next();
+      is_last = pass.ends_step;
+      const auto losses = losses_of(pass.batch.to(device()), now);
+      if (is_first) {
+        read_step();  // the GPU has this pass to do meanwhile
+        if (divergence_) return;
+        watch(monitor_.end());
+        for (const auto& [name, value] : losses.parts) parts.push_back(name);
+      }
+      const double own = losses.weight.value_or(static_cast<double>(pass.batch.samples()));
+      samples = static_cast<double>(pass.draw.step_samples);
+      weight += own;
+      const double share = own / samples * static_cast<double>(around_.processes.size());
+      const auto weighted = losses.total * share;
+      if (is_last) averaging_.begin();
       weighted.backward();
-      loss += weighted.detach();
+      add_to(sums, 0, weighted.detach());
+      for (std::size_t i = 0; i < losses.parts.size(); ++i) add_to(sums, i + 1, losses.parts[i].second.detach() * share);
     }
     averaging_.finish();
-    const double mean_loss = agree(loss.item<double>() / static_cast<double>(around_.processes.size()));
-    const double lr =
-        learning_rate(recipe_.schedule, recipe_.optimizer.lr, state_.step, total_steps(), sampler_.steps_per_epoch());
-    const double norm = clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each);
+    average_running_statistics();
+    update(now, std::move(parts), std::move(sums), samples, samples / agree(weight));
+  }
+
+  static void add_to(std::vector<at::Tensor>& sums, std::size_t index, const at::Tensor& value) {
+    if (index == sums.size()) {
+      sums.push_back(value.clone());
+    } else {
+      sums.at(index) += value;
+    }
+  }
+
+  Losses losses_of(const data::Batch& batch, const Moment& now) {
+    const Autocast autocast(recipe_.train.precision == "bfloat16", device().type());
+    return task_.loss(batch, now);
+  }
+
+  // `scale` turns shares of the step's samples into shares of what the losses are means of.
+  void update(const Moment& now, std::vector<std::string> parts, std::vector<at::Tensor> sums, double samples,
+              double scale) {
+    const torch::NoGradGuard no_grad;
+    if (scale != 1.0) parameters_.gradients().mul_(scale);
+    const double lr = learning_rate(recipe_.schedule, recipe_.optimizer.lr, now.step, total_steps_, steps_per_epoch_);
+    sums.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
+    for (auto& sum : sums) sum = sum.to(at::kDouble);
+    UpdateChanges changes{.beta1 = scheduled_momentum(recipe_.schedule, now.step, total_steps_),
+                          .steps_per_epoch = static_cast<double>(steps_per_epoch_)};
+    if (rules_.weight_decay) changes.weight_decay = rules_.weight_decay(now);
     ++state_.step;
-    record(mean_loss, lr, norm);
-    if (!std::isfinite(mean_loss)) return "the loss is " + std::to_string(mean_loss);
-    if (!std::isfinite(norm)) return "the norm of the gradient is " + std::to_string(norm);
-    optimizer_.step(lr, scheduled_momentum(recipe_.schedule, state_.step - 1, total_steps()));
+    StepReport report;
+    report.step = state_.step;
+    report.total_steps = total_steps_;
+    report.epoch = moment(state_.step).epoch();
+    report.lr = lr;
+    unread_.emplace(std::move(report), std::move(parts), scale / static_cast<double>(around_.processes.size()), samples,
+                    LateNumbers(at::stack(sums)));
+    optimizer_.step(lr, changes);
     if (ema_) ema_->update(recipe_.train.ema);
-    return std::nullopt;
+    task_.after_update(now);
   }
 
-  at::Tensor loss_of(const TrainBatch& batch) {
-    const Autocast autocast(recipe_.train.precision == "bfloat16", device());
-    return task_.loss(batch);
+  void average_running_statistics() {
+    if (around_.processes.size() == 1) return;
+    const torch::NoGradGuard no_grad;
+    for (const auto& statistic : running_) {
+      around_.processes.all_reduce_sum(statistic);
+      statistic.div_(around_.processes.size());
+    }
   }
 
-  // The mean loss over the processes, and whether any was asked to stop.
-  double agree(double loss) {
+  // The weight over the processes, and whether any was asked to stop.
+  double agree(double weight) {
     stop_was_asked_ = around_.should_stop();
-    if (around_.processes.size() == 1) return loss;
-    auto both = torch::tensor({loss, stop_was_asked_ ? 1.0 : 0.0}, at::kDouble);
-    around_.processes.all_reduce_sum(both);
-    stop_was_asked_ = both[1].item<double>() > 0;
-    return both[0].item<double>();
+    if (around_.processes.size() > 1) {
+      auto both = torch::tensor({weight, stop_was_asked_ ? 1.0 : 0.0}, at::kDouble);
+      around_.processes.all_reduce_sum(both);
+      weight = both[0].item<double>();
+      stop_was_asked_ = both[1].item<double>() > 0;
+    }
+    TORCH_CHECK(weight > 0.0, "the loss of a step must be a mean over something; its weight is ", weight);
+    return weight;
+  }
+
+  // What the last step found, where nobody has read it yet.
+  void read_step() {
+    if (!unread_) return;
+    const auto numbers = unread_->numbers.read();
+    auto losses = at::tensor(at::ArrayRef<double>(numbers).slice(0, numbers.size() - 1));
+    if (around_.processes.size() > 1) around_.processes.all_reduce_sum(losses);
+    losses.mul_(unread_->scale);
+    auto& report = unread_->report;
+    report.loss = losses[0].item<double>();
+    for (std::size_t i = 0; i < unread_->parts.size(); ++i) {
+      report.parts[unread_->parts[i]] = losses[static_cast<std::int64_t>(i) + 1].item<double>();
+    }
+    report.grad_norm = numbers.back();
+    record(report, unread_->samples);
+    if (!std::isfinite(report.loss)) divergence_ = {report.step, "the loss is " + std::to_string(report.loss)};
+    if (std::isfinite(report.loss) && !std::isfinite(report.grad_norm)) {
+      divergence_ = {report.step, "the norm of the gradient is " + std::to_string(report.grad_norm)};
+    }
+    unread_.reset();
   }
 
   void watch(const std::vector<LayerRecord>& layers) {
@@ -234,20 +334,13 @@ class Engine {
     }
   }
 
-  void record(double loss, double lr, double norm) {
+  void record(StepReport& report, double samples) {
     if (!writes()) return;
-    pace_.add(static_cast<double>(recipe_.train.batch_size * recipe_.train.accumulate * around_.processes.size()));
-    const double samples_per_second = pace_.samples_per_second();
-    const StepReport report{.step = state_.step,
-                            .total_steps = total_steps(),
-                            .epoch = epoch(),
-                            .loss = loss,
-                            .lr = lr,
-                            .grad_norm = norm,
-                            .samples_per_second = samples_per_second,
-                            .flop_per_second = kTrainingPasses * task_.forward_flops() * samples_per_second /
-                                               static_cast<double>(around_.processes.size())};
-    const bool is_shown = is_due(recipe_.train.log_every) || state_.step == total_steps();
+    pace_.add(samples);
+    report.samples_per_second = pace_.samples_per_second();
+    report.flop_per_second = kTrainingPasses * task_.forward_flops() * report.samples_per_second /
+                             static_cast<double>(around_.processes.size());
+    const bool is_shown = report.step % recipe_.train.log_every == 0 || report.step == total_steps_;
     log_->add_step(report, is_shown);
     if (!is_shown) return;
     around_.listener.on_step(report);
@@ -260,16 +353,32 @@ class Engine {
       metrics_ = train::evaluate(task_, recipe_, around_.processes);
     }
     const auto selection = task_.selection();
-    const double value = metrics_.at(selection.metric);
+    const double value = selected(selection.metric);
     const bool is_best = !state_.best || selection.prefers(value, *state_.best);
     if (is_best) state_.best = value;
     state_.evaluations_since_best = is_best ? 0 : state_.evaluations_since_best + 1;
     if (writes()) {
-      log_->add_evaluation(state_.step, epoch(), metrics_);
-      if (is_best) save_weights(kBestWeights);
-      around_.listener.on_evaluation(state_.step, epoch(), metrics_, is_best);
+      const double epoch = moment(state_.step).epoch();
+      log_->add_evaluation(state_.step, epoch, metrics_);
+      if (is_best) keep_best(epoch);
+      around_.listener.on_evaluation(state_.step, epoch, metrics_, is_best);
     }
     pace_.restart();
+  }
+
+  [[nodiscard]] double selected(const std::string& name) const {
+    if (const auto found = metrics_.find(name); found != metrics_.end()) return found->second;
+    std::string known;
+    for (const auto& [other, value] : metrics_) known += (known.empty() ? "" : ", ") + other;
+    throw std::logic_error("the task selects its best weights by \"" + name + "\", and its evaluation has " +
+                           (known.empty() ? "no metrics" : known) + "; name one of these in selection()");
+  }
+
+  void keep_best(double epoch) {
+    save_weights(kBestWeights);
+    nlohmann::ordered_json values;
+    for (const auto& [name, value] : under_all_names(metrics_, task_.splits())) values[name] = value;
+    write_evaluation(around_.folder->path(), kBestEvaluation, {{"step", state_.step}, {"epoch", epoch}}, values);
   }
 
   void save() {
@@ -285,12 +394,13 @@ class Engine {
     data::save_safetensors(*around_.folder / name, weights_of(task_.model()));
   }
 
-  Ending crash(const std::string& reason) {
+  Ending crash() {
+    state_.step = divergence_->step;
     if (writes()) {
-      log_->write_crash(state_.step, reason);
-      around_.listener.on_message(reason + " at iteration " + std::to_string(state_.step));
+      log_->write_crash(divergence_->step, divergence_->reason);
+      around_.listener.on_message(divergence_->reason + " at iteration " + std::to_string(divergence_->step));
     }
-    return end("crashed at iteration " + std::to_string(state_.step));
+    return end("crashed at iteration " + std::to_string(divergence_->step));
   }
 
   Ending end(std::string status) {
@@ -305,16 +415,22 @@ class Engine {
   Task& task_;
   const Recipe& recipe_;
   const Surroundings& around_;
-  Sampler sampler_;
+  ParameterRules rules_;
   FlatParameters parameters_;
   Optimizer optimizer_;
   std::optional<Ema> ema_;
   GradientAveraging averaging_;
   Monitor monitor_;
-  ExplosionDetector explosions_;
+  std::vector<at::Tensor> running_;
+  std::int64_t steps_per_epoch_ = 0;
+  std::int64_t total_steps_ = 0;
+  std::optional<data::Loader> loader_;
+  LayerExplosionDetector explosions_;
   std::unique_ptr<RunLog> log_;  // null where nothing is written
   TrainState state_;
-  Metrics metrics_;
+  std::optional<Unread> unread_;
+  std::optional<Divergence> divergence_;
+  metrics::Values metrics_;
   Pace pace_;
   Clock::time_point last_save_ = Clock::now();
   bool stop_was_asked_ = false;
@@ -322,12 +438,11 @@ class Engine {
 
 }  // namespace
 
-Metrics evaluate(Task& task, const Recipe& recipe, Communicator& processes) {
-  const torch::NoGradGuard no_grad;
-  task.model().eval();
-  const auto device = task.model().parameters().front().device().type();
-  const Autocast autocast(recipe.train.precision == "bfloat16", device);
-  return means(task.evaluate({.index = processes.rank(), .count = processes.size()}), processes);
+data::StreamOptions stream_options(const Recipe& recipe, const Communicator& processes) {
+  return {.batch = recipe.train.batch_size,
+          .accumulate = recipe.train.accumulate,
+          .processes = processes.size(),
+          .seed = recipe.seed};
 }
 
 Ending train(Task& task, const Recipe& recipe, const Surroundings& around) {

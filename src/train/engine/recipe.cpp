@@ -2,8 +2,14 @@
 
 namespace quest::train {
 
+std::int64_t total_steps(const TrainOptions& options, std::int64_t steps_per_epoch) {
+  return options.steps > 0 ? options.steps : options.epochs * steps_per_epoch;
+}
+
 void describe(recipe::Fields& fields, TrainOptions& options) {
   fields.integer("train.epochs", options.epochs, recipe::IntegerRange::from(1), "passes over the training data");
+  fields.integer("train.steps", options.steps, recipe::IntegerRange::from(0),
+                 "length in updates of the weights, whatever train.epochs says; 0: train.epochs decides");
   fields.integer("train.batch_size", options.batch_size, recipe::IntegerRange::from(1),
                  "samples per process and pass backward");
   fields.integer("train.accumulate", options.accumulate, recipe::IntegerRange::from(1),
@@ -13,7 +19,9 @@ void describe(recipe::Fields& fields, TrainOptions& options) {
   fields.number("train.ema", options.ema, recipe::Range::from_to_below(0, 1),
                 "decay of the moving average of the weights that is evaluated and kept; 0: none");
   fields.integer("train.eval_every", options.eval_every, recipe::IntegerRange::from(1),
-                 "epochs between evaluations; the last epoch is always evaluated");
+                 "epochs between evaluations; the end is always evaluated");
+  fields.integer("train.eval_steps", options.eval_steps, recipe::IntegerRange::from(0),
+                 "steps between evaluations, whatever train.eval_every says; 0: train.eval_every decides");
   fields.integer("train.patience", options.patience, recipe::IntegerRange::from(0),
                  "evaluations without a new best before stopping early; 0: never");
   fields.integer("train.checkpoint_every", options.checkpoint_every, recipe::IntegerRange::from(0),

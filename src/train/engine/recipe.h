@@ -14,11 +14,13 @@ namespace quest::train {
 
 struct TrainOptions {
   std::int64_t epochs = 10;
+  std::int64_t steps = 0;         // the length where not 0
   std::int64_t batch_size = 128;  // of one process and one pass backward
   std::int64_t accumulate = 1;    // passes backward per step
   std::string precision = "float32";
   double ema = 0.0;  // decay of the average of the weights; 0: none
   std::int64_t eval_every = 1;
+  std::int64_t eval_steps = 0;
   std::int64_t patience = 0;  // evaluations
   std::int64_t checkpoint_every = 500;
   double checkpoint_seconds = 0.0;
@@ -33,6 +35,8 @@ struct Recipe {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
 };
+
+[[nodiscard]] std::int64_t total_steps(const TrainOptions& options, std::int64_t steps_per_epoch);
 
 void describe(recipe::Fields& fields, TrainOptions& options);
 void describe(recipe::Fields& fields, Recipe& recipe);

@@ -19,11 +19,30 @@ double length(const std::vector<double>& norms) {
 
 }  // namespace
 
-double clip_gradients(FlatParameters& parameters, double clip_norm, double clip_each) {
+at::Tensor plain::clip_gradients(FlatParameters& parameters, double clip_norm, double clip_each) {
+  std::vector<at::Tensor> gradients;
+  for (const Slice& slice : parameters.slices()) gradients.push_back(slice.of(parameters.gradients()));
+  auto norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kDouble);
+  const auto before = norms.norm();
+  const auto is_finite = before.isfinite();
+  const auto factor = [&](double most, const at::Tensor& norm) {
+    return at::where(is_finite, (most / (norm + 1e-6)).clamp_max(1.0), 1.0);
+  };
+  if (clip_each > 0) {
+    const auto each = factor(clip_each, norms);
+    at::_foreach_mul_(gradients, at::unbind(each.to(at::kFloat)));
+    norms = norms * each;
+  }
+  if (clip_norm > 0) parameters.gradients().mul_(factor(clip_norm, norms.norm()));
+  return before;
+}
+
+at::Tensor clip_gradients(FlatParameters& parameters, double clip_norm, double clip_each) {
+  const torch::NoGradGuard no_grad;
+  if (!parameters.gradients().is_cpu()) return plain::clip_gradients(parameters, clip_norm, clip_each);
   std::vector<double> norms = slice_norms(parameters.gradients(), parameters.slices());
   const double before = length(norms);
-  if (!std::isfinite(before)) return before;
-  const torch::NoGradGuard no_grad;
+  if (!std::isfinite(before)) return at::scalar_tensor(before, at::kDouble);
   for (std::size_t i = 0; i < norms.size(); ++i) {
     const double factor = clip_factor(clip_each, norms[i]);
     if (factor == 1.0) continue;
@@ -32,7 +51,7 @@ double clip_gradients(FlatParameters& parameters, double clip_norm, double clip_
   }
   const double factor = clip_factor(clip_norm, length(norms));
   if (factor != 1.0) parameters.gradients().mul_(factor);
-  return before;
+  return at::scalar_tensor(before, at::kDouble);
 }
 
 }  // namespace quest::train

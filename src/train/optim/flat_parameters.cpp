@@ -41,7 +41,7 @@ FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups) {
       slices_.push_back({parameter->name, parameter->value, size, parameter->value.sizes().vec(), groups_.size()});
       size += round_up_to_unit(parameter->value.numel());
     }
-    groups_.push_back({group.lr_scale, group.weight_decay, begin, size, {}});
+    groups_.push_back({group.lr_scale, group.weight_decay, group.decays, group.frozen_epochs, begin, size, {}});
   }
   TORCH_CHECK(!slices_.empty(), "a model to train must have parameters that require gradients, has none");
   for (std::size_t g = 0, first = 0; g < groups_.size(); ++g) {

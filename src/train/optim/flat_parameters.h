@@ -23,6 +23,8 @@ struct ParameterGroup {
   double lr_scale = 1.0;
   double weight_decay = 0.0;
   std::vector<NamedParameter> parameters;
+  bool decays = true;  // false: also not by a weight decay that comes later
+  double frozen_epochs = 0.0;
 };
 
 // Where one parameter stands in a flat buffer. Slices start at multiples of kSliceUnit; zeros fill the gaps.
@@ -43,6 +45,8 @@ inline constexpr std::int64_t kSliceUnit = 16;  // 64 bytes
 struct GroupRange {
   double lr_scale;
   double weight_decay;
+  bool decays;
+  double frozen_epochs;
   std::int64_t begin;
   std::int64_t end;
   std::span<const Slice> slices;

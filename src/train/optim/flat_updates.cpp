@@ -111,7 +111,6 @@ void sgd(const SgdStep& step, const at::Tensor& value, const at::Tensor& gradien
 }
 
 std::vector<double> slice_norms(const at::Tensor& range, std::span<const Slice> slices) {
-  if (!range.is_cpu()) return plain::slice_norms(range, slices);
   const std::vector<Block> blocks = blocks_of(slices);
   std::vector<double> sums(blocks.size());
   for_each_block(blocks, [&](std::size_t b) {

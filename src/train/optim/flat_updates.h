@@ -34,7 +34,7 @@ void lamb(const AdamStep& step, double weight_decay, const AdamBuffers& range, s
 
 void sgd(const SgdStep& step, const at::Tensor& value, const at::Tensor& gradient, const at::Tensor& buffer);
 
-// ‖x‖ of every slice of a range that begins at the first of them.
+// ‖x‖ of every slice of a range on the CPU that begins at the first of them.
 std::vector<double> slice_norms(const at::Tensor& range, std::span<const Slice> slices);
 
 // What the functions above do on a device without kernels of ours.
@@ -42,7 +42,6 @@ namespace plain {
 void adam(const AdamStep& step, const AdamBuffers& range);
 void lamb(const AdamStep& step, double weight_decay, const AdamBuffers& range, std::span<const Slice> slices);
 void sgd(const SgdStep& step, const at::Tensor& value, const at::Tensor& gradient, const at::Tensor& buffer);
-std::vector<double> slice_norms(const at::Tensor& range, std::span<const Slice> slices);
 }  // namespace plain
 
 }  // namespace quest::train

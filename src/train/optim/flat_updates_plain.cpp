@@ -61,9 +61,4 @@ void sgd(const SgdStep& step, const at::Tensor& value, const at::Tensor& gradien
   value.sub_(step.nesterov ? at::add(g, buffer, step.momentum) : buffer, step.lr);
 }
 
-std::vector<double> slice_norms(const at::Tensor& range, std::span<const Slice> slices) {
-  const at::Tensor result = norms(range, slices).to(at::kCPU, at::kDouble);
-  return {result.const_data_ptr<double>(), result.const_data_ptr<double>() + result.numel()};
-}
-
 }  // namespace quest::train::plain

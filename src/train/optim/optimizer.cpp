@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "recipe/fields.h"
 #include "train/optim/update_rules.h"
@@ -37,17 +38,20 @@ Optimizer::Optimizer(FlatParameters& parameters, const OptimizerOptions& options
   for (at::Tensor& state : state_) state = at::zeros_like(parameters.values());
 }
 
-void Optimizer::step(double lr, std::optional<double> beta1) {
+void Optimizer::step(double lr, const UpdateChanges& changes) {
   const torch::NoGradGuard no_grad;
   ++steps_;
   for (const GroupRange& group : parameters_.groups()) {
+    const double own_steps = static_cast<double>(steps_) - std::ceil(group.frozen_epochs * changes.steps_per_epoch);
+    if (own_steps < 1.0) continue;
     rule_.update({.options = options_,
                   .parameters = parameters_,
                   .state = state_,
                   .group = group,
                   .lr = lr * group.lr_scale,
-                  .beta1 = beta1,
-                  .step = static_cast<double>(steps_)});
+                  .weight_decay = group.decays ? changes.weight_decay.value_or(group.weight_decay) : 0.0,
+                  .beta1 = changes.beta1,
+                  .step = own_steps});
   }
 }
 

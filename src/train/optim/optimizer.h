@@ -34,13 +34,21 @@ struct OptimizerOptions {
 
 struct UpdateRule;
 
+// What a schedule or a task puts in the place of an option at one step.
+struct UpdateChanges {
+  std::optional<double> beta1;         // sgd: momentum
+  std::optional<double> weight_decay;  // of the groups that decay
+  double steps_per_epoch = 0.0;        // for the groups that are frozen for some epochs; 0: they are not
+};
+
 class Optimizer {
  public:
   // Weight decay and factors of the learning rate are those of the groups.
   Optimizer(FlatParameters& parameters, const OptimizerOptions& options);
 
-  // One update from the gradients as they stand. beta1 (sgd: momentum) takes the place of the option's where given.
-  void step(double lr, std::optional<double> beta1 = std::nullopt);
+  // One update from the gradients as they stand. Groups that are frozen stay as they are, and begin afterwards as if the
+  // optimiser were new.
+  void step(double lr, const UpdateChanges& changes = {});
 
   [[nodiscard]] std::int64_t steps() const { return steps_; }
 

@@ -68,15 +68,21 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
               options.layer_decay);
   TORCH_CHECK(options.layer_decay == 1 || depth > 0,
               "layer_decay needs a model whose layers are named 'blocks.0', 'blocks.1', …; this one has none");
-  // A pair per learning rate: what is decayed, what is not.
+  // A pair per learning rate and freezing: what is decayed, what is not.
   std::vector<std::pair<ParameterGroup, ParameterGroup>> pairs;
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
-    double scale = options.lr_scale ? options.lr_scale(parameter->name) : 1.0;
-    scale *= std::pow(options.layer_decay, static_cast<double>(depth + 1 - layer_of(parameter->name, depth)));
-    auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first.lr_scale == scale; });
-    if (pair == pairs.end()) pair = pairs.insert(pair, {{scale, options.weight_decay, {}}, {scale, 0.0, {}}});
-    const bool decayed = options.decay_all || is_decayed(*parameter);
-    (decayed ? pair->first : pair->second).parameters.push_back(*parameter);
+    const auto layer = static_cast<double>(depth + 1 - layer_of(parameter->name, depth));
+    ParameterRule rule{.lr_scale = std::pow(options.layer_decay, layer),
+                       .decays = options.decay_all || is_decayed(*parameter)};
+    if (options.rules.change) options.rules.change(parameter->name, rule);
+    auto pair = std::ranges::find_if(pairs, [&](const auto& p) {
+      return p.first.lr_scale == rule.lr_scale && p.first.frozen_epochs == rule.frozen_epochs;
+    });
+    if (pair == pairs.end()) {
+      pair = pairs.insert(pair, {{rule.lr_scale, options.weight_decay, {}, true, rule.frozen_epochs},
+                                 {rule.lr_scale, 0.0, {}, false, rule.frozen_epochs}});
+    }
+    (rule.decays ? pair->first : pair->second).parameters.push_back(*parameter);
   }
   std::vector<ParameterGroup> groups;
   for (auto& [decayed, plain] : pairs) {

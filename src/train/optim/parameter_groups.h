@@ -4,11 +4,11 @@
 
 #include <torch/nn/module.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "train/optim/flat_parameters.h"
+#include "train/optim/parameter_rules.h"
 
 namespace quest::train {
 
@@ -19,8 +19,7 @@ struct GroupingOptions {
   bool decay_all = false;
   // The learning rate of a layer is that of the layer above times this.
   double layer_decay = 1.0;
-  // A further factor of the learning rate by name.
-  std::function<double(const std::string&)> lr_scale;
+  ParameterRules rules;
 };
 
 // The trainable parameters of a model, a shared one once. Groups of later layers come first, decayed before not

@@ -30,13 +30,13 @@ AdamStep adam_step(const GroupStep& s) {
 
 void update_adam(const GroupStep& s) {
   AdamStep step = adam_step(s);
-  step.l2 = s.group.weight_decay;
+  step.l2 = s.weight_decay;
   adam(step, range_of(s));
 }
 
 void update_adamw(const GroupStep& s) {
   AdamStep step = adam_step(s);
-  step.decay = s.lr * s.group.weight_decay;
+  step.decay = s.lr * s.weight_decay;
   adam(step, range_of(s));
 }
 
@@ -46,7 +46,7 @@ void update_radam(const GroupStep& s) {
   const double most = 2 / (1 - s.options.beta2) - 1;
   const double length = most - 2 * s.step * power2 / (1 - power2);
   AdamStep step = adam_step(s);
-  step.l2 = s.group.weight_decay;
+  step.l2 = s.weight_decay;
   step.adaptive = length > 5;
   if (step.adaptive) {
     // torch adds eps to the root before the bias correction.
@@ -63,14 +63,14 @@ void update_lamb(const GroupStep& s) {
   step.step_size = s.lr;
   step.root_scale *= correction1;
   step.eps *= correction1;
-  lamb(step, s.group.weight_decay, range_of(s), s.group.slices);
+  lamb(step, s.weight_decay, range_of(s), s.group.slices);
 }
 
 void update_sgd(const GroupStep& s) {
   const auto part = [&](const at::Tensor& flat) { return flat.narrow(0, s.group.begin, s.group.end - s.group.begin); };
   const SgdStep step{.lr = s.lr,
                      .momentum = s.beta1.value_or(s.options.momentum),
-                     .l2 = s.group.weight_decay,
+                     .l2 = s.weight_decay,
                      .nesterov = s.options.nesterov};
   sgd(step, part(s.parameters.values()), part(s.parameters.gradients()), part(s.state[0]));
 }

@@ -18,6 +18,7 @@ struct GroupStep {
   const std::vector<at::Tensor>& state;  // one flat buffer per name in UpdateRule::state
   const GroupRange& group;
   double lr;
+  double weight_decay;
   std::optional<double> beta1;  // instead of the option's
   double step;                  // counted from 1
 };

@@ -1,64 +1,28 @@
 #pragma once
 
-// Warns of attention logits that grow as they do before a training diverges: the largest logit of a head has doubled
-// within 200 steps.
-//
-// Two things keep it quiet in a healthy training. Early on, logits double many times while they are small, so a level
-// below 25 is never reported: there one key outweighs e^25, tens of billions of, keys with a logit of 0, and a row of
-// any length looks at that key alone. And the largest logit of a batch is noisy, so a level counts when two records in
-// a row have it.
+// The warnings of growing attention logits, for the records of a run.
 
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "ops/rules/explosion.h"
 #include "train/run/layer_record.h"
 
 namespace quest::train {
 
-struct ExplosionOptions {
-  std::int64_t within_steps = 200;  // or four records, where there are fewer in these steps
-  double factor = 2.0;
-  double least_logit = 25.0;
-};
+using ops::ExplosionOptions;
+using ops::ExplosionWarning;
 
-struct ExplosionWarning {
-  struct Figures {
-    std::int64_t step = 0;
-    double max_logit = 0.0;
-    double key_norm = 0.0;  // of the key behind it
-  };
-
-  std::string layer;
-  std::size_t head = 0;
-  Figures before;
-  Figures now;
-
-  // "layer blocks.3.attn head 5: max logit doubled in 200 steps (12.1 → 25.3), key norm 8.2 → 15.9"
-  [[nodiscard]] std::string text() const;
-};
-
-class ExplosionDetector {
+class LayerExplosionDetector {
  public:
-  explicit ExplosionDetector(ExplosionOptions options = {}) : options_(options) {}
+  explicit LayerExplosionDetector(ExplosionOptions options = {}) : detector_(options) {}
 
-  // Records of a layer in the order of their steps. A head that was reported is reported again when its logit has
-  // doubled once more.
-  std::vector<ExplosionWarning> add(const LayerRecord& record);
+  // Records of a layer in the order of their steps.
+  std::vector<ExplosionWarning> add(const LayerRecord& record) {
+    return detector_.add({record.step, record.layer, record.max_logit, record.key_norm});
+  }
 
  private:
-  struct Head {
-    std::deque<ExplosionWarning::Figures> recent;
-    double reported = 0.0;
-  };
-
-  [[nodiscard]] const ExplosionWarning::Figures* start_of_growth(Head& head) const;
-
-  ExplosionOptions options_;
-  std::map<std::pair<std::string, std::size_t>, Head> heads_;
+  ops::ExplosionDetector detector_;
 };
 
 }  // namespace quest::train

@@ -13,6 +13,7 @@ struct StepReport {
   std::int64_t total_steps = 0;
   double epoch = 0.0;
   double loss = 0.0;
+  std::map<std::string, double> parts{};  // of the loss, where it has named ones
   double lr = 0.0;
   double grad_norm = 0.0;
   double samples_per_second = 0.0;  // over all processes

@@ -27,6 +27,15 @@ constexpr double kMegabyte = 1e6;
 
 std::string quoted(const std::filesystem::path& path) { return "\"" + path.string() + "\""; }
 
+std::vector<std::filesystem::path> missing_folders(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> missing;
+  std::error_code ignored;
+  for (auto folder = path; !folder.empty() && !std::filesystem::exists(folder, ignored); folder = folder.parent_path()) {
+    missing.insert(missing.begin(), folder);
+  }
+  return missing;
+}
+
 void create_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -78,12 +87,20 @@ Json read_run_file(const std::filesystem::path& folder) {
   return content;
 }
 
-RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)) {
+RunFolder::RunFolder(std::filesystem::path path) : path_(std::move(path)), created_(missing_folders(path_)) {
   create_folder(path_ / kCheckpointFolder);
   lock();
 }
 
-RunFolder::~RunFolder() { ::close(lock_); }
+RunFolder::~RunFolder() {
+  if (!holds_run()) {
+    std::error_code ignored;  // a folder that somebody has put something into stays
+    std::filesystem::remove(path_ / kLockFile, ignored);
+    std::filesystem::remove(path_ / kCheckpointFolder, ignored);
+    for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder) std::filesystem::remove(*folder, ignored);
+  }
+  ::close(lock_);
+}
 
 void RunFolder::lock() {
   const auto file = path_ / kLockFile;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace quest::train {
 
@@ -29,7 +30,8 @@ inline constexpr const char* kResumeCheckpoint = "checkpoints/resume.safetensors
 class RunFolder {
  public:
   // Creates the folder and its checkpoints/ where they are missing, and locks it until this object is gone; a process
-  // that is killed leaves no lock behind. Throws std::runtime_error that names the folder, the reason and what to do.
+  // that is killed leaves no lock behind. What was created is gone with this object where no run began. Throws
+  // std::runtime_error that names the folder, the reason and what to do.
   explicit RunFolder(std::filesystem::path path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -52,6 +54,7 @@ class RunFolder {
   void lock();
 
   std::filesystem::path path_;
+  std::vector<std::filesystem::path> created_;  // the outermost first
   int lock_ = -1;
 };
 

@@ -20,6 +20,8 @@ constexpr std::array<std::pair<const char*, double StepReport::*>, 5> kStepFigur
     {"samples_per_second", &StepReport::samples_per_second},
 }};
 
+const std::string kPartPrefix = "loss_";
+
 std::vector<Json> lines_up_to(const std::filesystem::path& file, std::int64_t step) {
   if (step == 0) return {};
   auto lines = base::read_lines(file);
@@ -32,12 +34,16 @@ std::vector<Json> lines_up_to(const std::filesystem::path& file, std::int64_t st
 Json to_json(const StepReport& report) {
   Json line = {{"kind", kTrainKind}, {"step", report.step}};
   for (const auto& [name, figure] : kStepFigures) line[name] = base::short_number(report.*figure);
+  for (const auto& [name, value] : report.parts) line[kPartPrefix + name] = base::short_number(value);
   return line;
 }
 
 StepReport step_report_from_json(const Json& line) {
   StepReport report{.step = line.at("step").get<std::int64_t>()};
   for (const auto& [name, figure] : kStepFigures) report.*figure = base::number_or_nan(line.at(name));
+  for (const auto& [name, value] : line.items()) {
+    if (name.starts_with(kPartPrefix)) report.parts[name.substr(kPartPrefix.size())] = base::number_or_nan(value);
+  }
   return report;
 }
 
@@ -67,6 +73,7 @@ void RunLog::add_step(const StepReport& report, bool log_it) {
   for (const auto& [name, figure] : kStepFigures) {
     events_.add_scalar("train/" + std::string(name), report.*figure, report.step);
   }
+  for (const auto& [name, value] : report.parts) events_.add_scalar("train/" + kPartPrefix + name, value, report.step);
 }
 
 void RunLog::add_evaluation(std::int64_t step, double epoch, const std::map<std::string, double>& metrics) {

@@ -4,16 +4,16 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/formats/safetensors.h"
 #include "data/sets/holdout.h"
 #include "data/sets/uea_locator.h"
+#include "tests/domains/task_experiment.h"
 #include "tests/domains/timeseries/small_series.h"
 #include "tests/testing/temporary_folder.h"
-#include "tests/train/quiet_listener.h"
-#include "train/engine/engine.h"
-#include "recipe/recipe_files.h"
+#include "train/engine/classifier.h"
+#include "train/run/evaluation_file.h"
 
 namespace quest::timeseries {
 namespace {
@@ -21,37 +21,10 @@ namespace {
 using testing::QuietListener;
 using testing::TemporaryFolder;
 
-// The recipe timeseries with some keys changed.
-class Experiment {
+class Experiment : public testing::TaskExperiment {
  public:
-  explicit Experiment(const std::vector<std::string>& assignments) : factory_(timeseries::time_series_task_factory()) {
-    recipe_.task = "timeseries";
-    train::describe(fields_, recipe_);
-    factory_->describe(fields_);
-    auto settings = recipe::settings_of_recipe("timeseries");
-    for (const auto& assignment : assignments) settings.push_back(recipe::setting_of_assignment(assignment));
-    fields_.apply(settings);
-  }
-
-  [[nodiscard]] std::unique_ptr<train::Task> task() const {
-    torch::manual_seed(recipe_.seed);
-    return factory_->make(recipe_, at::kCPU);
-  }
-
-  train::Ending train_in(const std::filesystem::path& path, std::int64_t steps = 1'000'000) {
-    train::RunFolder folder(path);
-    const auto processes = train::communicator_from_environment(at::kCPU);
-    std::int64_t taken = 0;
-    const auto made = task();
-    return train::train(*made, recipe_, {*processes, listener, &folder, [&] { return ++taken >= steps; }});
-  }
-
-  QuietListener listener;
-
- private:
-  train::Recipe recipe_;
-  std::unique_ptr<domains::TaskFactory> factory_;
-  recipe::Fields fields_;
+  explicit Experiment(const std::vector<std::string>& assignments)
+      : TaskExperiment(time_series_task_factory(), "timeseries/uea", assignments) {}
 };
 
 class TimeSeriesTask : public ::testing::Test {
@@ -78,10 +51,36 @@ TEST_F(TimeSeriesTask, LearnsWithBothHeadsAndProtocols) {
       TemporaryFolder run;
       const auto ending = experiment.train_in(run.path());
       const bool is_holdout = std::string(protocol) == timeseries::kHoldoutProtocol;
-      EXPECT_EQ(ending.metrics.contains(timeseries::kTestAccuracy), is_holdout);
+      EXPECT_EQ(ending.metrics.contains("test_accuracy"), is_holdout);
       // Two thirds of the cases rise, so who always says so has 0.67.
-      EXPECT_GT(ending.metrics.at(is_holdout ? timeseries::kTestAccuracy : timeseries::kAccuracy), 0.9) << head << " " << protocol;
+      EXPECT_GT(ending.metrics.at(is_holdout ? "test_accuracy" : "accuracy"), 0.9) << head << " " << protocol;
     }
+  }
+}
+
+// The last of the best, which the reference code keeps.
+double test_accuracy_of_best(const QuietListener& heard, const std::string& test_accuracy) {
+  double best = 0.0;
+  double found = 0.0;
+  for (const auto& metrics : heard.evaluations) {
+    if (metrics.at("accuracy") < best) continue;
+    best = metrics.at("accuracy");
+    found = metrics.at(test_accuracy);
+  }
+  return found;
+}
+
+TEST_F(TimeSeriesTask, TheResultIsOfTheTestSplitByTheLastBestWeights) {
+  for (const std::string protocol : {"paper", "holdout"}) {
+    Experiment experiment(small({"data.protocol=" + protocol, "train.epochs=6"}));
+    TemporaryFolder run;
+    experiment.train_in(run.path());
+    const auto best = nlohmann::json::parse(testing::text_of(run.path() / train::kEvaluationFolder / "best.json"));
+    ASSERT_EQ(experiment.listener.evaluations.size(), 6U);
+    EXPECT_DOUBLE_EQ(best["metrics"]["test_accuracy"].get<double>(),
+                     test_accuracy_of_best(experiment.listener, protocol == "paper" ? "accuracy" : "test_accuracy"))
+        << protocol;
+    EXPECT_EQ(best["metrics"].contains("validation_accuracy"), protocol == "holdout");
   }
 }
 
@@ -98,12 +97,7 @@ TEST_F(TimeSeriesTask, AResumedTrainingEndsWithTheBitsOfAnUninterruptedOne) {
   TemporaryFolder parts;
   EXPECT_EQ(Experiment(assignments).train_in(parts.path(), 5).status, "interrupted");
   EXPECT_EQ(Experiment(assignments).train_in(parts.path()).status, "finished");
-  const auto a = data::load_safetensors(whole.path() / train::kResumeCheckpoint);
-  const auto b = data::load_safetensors(parts.path() / train::kResumeCheckpoint);
-  ASSERT_EQ(a.tensors.size(), b.tensors.size());
-  for (std::size_t i = 0; i < a.tensors.size(); ++i) {
-    EXPECT_TRUE(at::equal(a.tensors[i].second, b.tensors[i].second)) << a.tensors[i].first;
-  }
+  EXPECT_EQ(testing::differing_tensors(whole.path(), parts.path()), std::vector<std::string>{});
 }
 
 TEST_F(TimeSeriesTask, KeepsTheLaterOfEquals) {
@@ -139,6 +133,42 @@ TEST_F(TimeSeriesTask, SaysWhatIsWrong) {
   expect_contains(making({"model.dim=15", "model.heads=3"}), "model.dim must be even");
 }
 
+TEST_F(TimeSeriesTask, TellsWhatIsMissing) {
+  const auto missing = [&](const std::vector<std::string>& more) {
+    return Experiment(small(more)).factory().missing_data();
+  };
+  EXPECT_EQ(missing({}), "");
+  expect_contains(missing({"data.name=PEMS-SF"}), "PEMS-SF_TRAIN.ts");
+  expect_contains(missing({"data.folder=/no/such/folder"}), "\"/no/such/folder\"");
+  expect_contains(reason_of([&] { static_cast<void>(missing({"data.name=JapanseVowels"})); }),
+                  "the nearest known is \"JapaneseVowels\"");
+}
+
+TEST_F(TimeSeriesTask, DataMayBeAFolderOrTheNameOfASet) {
+  const Experiment experiment(small());
+  const auto& factory = experiment.factory();
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(factory.data_settings("Heartbeat"), (Settings{{"data.name", "Heartbeat"}}));
+  EXPECT_EQ(factory.data_settings(data_.path().string()),
+            (Settings{{"data.folder", data_.path().string()}, {"data.name", ""}}));
+}
+
+TEST_F(TimeSeriesTask, LoadsTheCasesThatAreAskedFor) {
+  const auto task = Experiment(small()).task();
+  const auto all = task->load({.samples = {0, 1, 2, 3, 4, 5}});
+  const auto some = task->load({.samples = {4, 0, 4}});
+  EXPECT_EQ(some.samples(), 3);
+  const auto places = torch::tensor({4, 0, 4});
+  for (const char* name : {"inputs", "lengths", "labels"}) {
+    EXPECT_TRUE(at::equal(some[name], all[name].index_select(0, places))) << name;
+  }
+  const auto& classifier = dynamic_cast<const train::Classifier&>(*task);
+  EXPECT_EQ(classifier.classes(), 2);
+  EXPECT_EQ(classifier.size("test"), 21);
+  EXPECT_TRUE(at::equal(classifier.examples("test", 3, 7)["inputs"],
+                        classifier.examples("test", 0, 21)["inputs"].narrow(0, 3, 4)));
+}
+
 TEST(StratifiedHoldout, TakesItsShareOfEveryClassAndNoCaseTwice) {
   std::vector<std::int64_t> labels;
   for (int i = 0; i < 100; ++i) labels.push_back(i % 10 == 0 ? 2 : i % 2);
@@ -169,11 +199,11 @@ TEST(StratifiedHoldout, LeavesACaseOfEveryClassOnBothSidesOrRefuses) {
 
 TEST(JapaneseVowels, AreLearnedInTwoEpochs) {
   if (!data::find_time_series({.name = "JapaneseVowels"})) {
-    GTEST_SKIP() << "skipped: no JapaneseVowels in $QUEST_DATA or the cache; `quest train timeseries` fetches them";
+    GTEST_SKIP() << "skipped: no JapaneseVowels in $QUEST_DATA or the cache; `quest train timeseries/uea` fetches them";
   }
   Experiment experiment({"train.epochs=2", "train.monitor_every=0"});
   TemporaryFolder run;
-  EXPECT_GT(experiment.train_in(run.path()).metrics.at(timeseries::kAccuracy), 0.4);
+  EXPECT_GT(experiment.train_in(run.path()).metrics.at("accuracy"), 0.4);
 }
 
 }  // namespace

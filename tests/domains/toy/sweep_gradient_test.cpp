@@ -4,39 +4,46 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 #include <vector>
 
-#include "domains/toy/toy.h"
+#include "base/random.h"
 #include "domains/toy/engine/cpu/lane_models.h"
 #include "domains/toy/engine/parameters.h"
-#include "base/random.h"
-#include "tests/kernels/instruction_sets.h"
+#include "domains/toy/spurious_settings.h"
 #include "tests/domains/toy/toy_reference.h"
+#include "tests/kernels/instruction_sets.h"
 
 namespace quest::testing {
 namespace {
 
-namespace engine = toy::engine;
 namespace cpu = toy::engine::cpu;
-using experiments::Wiring;
+using toy::engine::Wiring;
 
 struct GradientCase {
-  std::string formulation;
+  Formulation formulation;
   Wiring wiring;
+
+  [[nodiscard]] toy::engine::Model model(int tokens) const {
+    return toy::model_of({.formulation = formulation, .wiring = wiring, .sizes = {.tokens = tokens}});
+  }
 };
+
+constexpr std::array kFormulations = {formulations::standard,  formulations::quest,     formulations::qnorm,
+                                      formulations::qknorm_hs, formulations::qknorm_ds, formulations::qknorm};
 
 std::vector<GradientCase> gradient_cases() {
   std::vector<GradientCase> cases;
-  for (const auto& formulation : toy::paper_settings().formulations) {
+  for (const Formulation& formulation : kFormulations) {
     for (const Wiring wiring : {Wiring::algorithm, Wiring::pre_norm}) cases.push_back({formulation, wiring});
   }
   return cases;
 }
 
 std::string case_name(const ::testing::TestParamInfo<GradientCase>& info) {
-  auto name = info.param.formulation + "_" + std::string(toy::wiring_name(info.param.wiring));
+  auto name = std::string(info.param.formulation.name) + "_" + std::string(toy::wiring_name(info.param.wiring));
   std::ranges::replace(name, '-', '_');
   return name;
 }
@@ -82,7 +89,8 @@ torch::optim::AdamW adamw(const ToyReference& reference) {
 }
 
 void compare_one_step(const toy::engine::Model& model, int lane) {
-  const auto data = toy::engine::draw_realization({.tokens = model.tokens, .training_samples = 20, .test_samples = 1}, 5, 0);
+  const auto data =
+      toy::engine::draw_realization({.tokens = model.tokens, .training_samples = 20, .test_samples = 1}, 5, 0);
   std::vector<int> samples;
   for (int i = 0; i < 19; ++i) samples.push_back((7 * i) % 20);
   cpu::LaneModels models(model, cpu::model_lanes());
@@ -110,15 +118,16 @@ void compare_one_step(const toy::engine::Model& model, int lane) {
 }
 
 TEST_P(SweepGradient, AndWeightsAfterAStepAreThoseOfAutograd) {
-  const auto model = toy::toy_model(formulation_from_name(GetParam().formulation), GetParam().wiring, 7);
+  const auto model = GetParam().model(7);
   for_each_instruction_set([&] {
     for (const int lane : {0, cpu::model_lanes() - 1}) compare_one_step(model, lane);
   });
 }
 
 TEST_P(SweepGradient, LeadsTheLossWhereAutogradLeadsIt) {
-  const auto model = toy::toy_model(formulation_from_name(GetParam().formulation), GetParam().wiring, 5);
-  const auto data = toy::engine::draw_realization({.tokens = 5, .training_samples = 24, .test_samples = 1}, 5, 0).training;
+  const auto model = GetParam().model(5);
+  const auto data =
+      toy::engine::draw_realization({.tokens = 5, .training_samples = 24, .test_samples = 1}, 5, 0).training;
   std::vector<int> samples(data.samples);
   std::iota(samples.begin(), samples.end(), 0);
   cpu::LaneModels models(model, cpu::model_lanes());

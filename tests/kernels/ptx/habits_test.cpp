@@ -7,7 +7,7 @@
 #include <array>
 #include <numeric>
 
-#include "tests/kernels/ptx/memory.h"
+#include "tools/ptx/memory.h"
 
 namespace quest::testing::ptx {
 namespace {

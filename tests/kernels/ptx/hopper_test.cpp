@@ -12,13 +12,13 @@ namespace quest::testing {
 namespace {
 
 using kernels::Causal;
-using kernels::cuda::Engine;
+using kernels::cuda::KernelFamily;
 
 constexpr kernels::cuda::DeviceInfo kSmallH200{
     .compute_capability = 90, .multiprocessors = 2, .block_shared_memory = 232448};
 
 struct HopperCase {
-  Engine engine;
+  KernelFamily family;
   KernelCase test;
 };
 void PrintTo(const HopperCase& hopper, std::ostream* stream) { *stream << hopper.test; }
@@ -27,7 +27,7 @@ class HopperKernels : public ::testing::TestWithParam<HopperCase> {};
 
 TEST_P(HopperKernels, MatchScalarLoops) {
   const TestProblem test(GetParam().test);
-  ASSERT_EQ(kernels::cuda::choose_engine(test.problem, kSmallH200.compute_capability).engine, GetParam().engine);
+  ASSERT_EQ(kernels::cuda::choose_family(test.problem, kSmallH200.compute_capability).family, GetParam().family);
   expect_scalar_results(test, run_cuda_kernels(test, kSmallH200));
 }
 
@@ -49,30 +49,30 @@ std::vector<HopperCase> all_cases() {
                                         {96, 300},
                                         {128, 70},
                                         {128, 200}}) {
-        cases.push_back({Engine::short_sequence, plain_case(length, dim, type, causal)});
+        cases.push_back({KernelFamily::whole_head, plain_case(length, dim, type, causal)});
       }
       for (const auto& [dim, length] : {std::pair{24, 200}, {64, 700}, {120, 300}, {128, 300}}) {
-        cases.push_back({Engine::long_sequence, plain_case(length, dim, type, causal)});
+        cases.push_back({KernelFamily::long_sequence, plain_case(length, dim, type, causal)});
       }
     }
   }
   // So long that a block keeps two of the four tensors at a time.
   for (const StorageType type : {StorageType::bfloat16, StorageType::float16}) {
-    cases.push_back({Engine::short_sequence, plain_case(820, 16, type, Causal::none)});
-    cases.push_back({Engine::short_sequence, plain_case(450, 32, type, Causal::none)});
-    cases.push_back({Engine::short_sequence, plain_case(700, 80, type, Causal::top_left)});
-    cases.push_back({Engine::short_sequence, plain_case(100, 80, type, Causal::none)});
+    cases.push_back({KernelFamily::whole_head, plain_case(820, 16, type, Causal::none)});
+    cases.push_back({KernelFamily::whole_head, plain_case(450, 32, type, Causal::none)});
+    cases.push_back({KernelFamily::whole_head, plain_case(700, 80, type, Causal::top_left)});
+    cases.push_back({KernelFamily::whole_head, plain_case(100, 80, type, Causal::none)});
   }
   // Several heads for each block, and keys that heads share.
   KernelCase heads = plain_case(197, 64, StorageType::bfloat16, Causal::none);
   heads.batch = 2;
   heads.heads = heads.kv_heads = 3;
   heads.layout = Layout::heads_inside_rows;
-  cases.push_back({Engine::short_sequence, heads});
+  cases.push_back({KernelFamily::whole_head, heads});
   KernelCase shared = plain_case(200, 128, StorageType::bfloat16, Causal::none);
   shared.heads = 4;
   shared.kv_heads = 2;
-  cases.push_back({Engine::long_sequence, shared});
+  cases.push_back({KernelFamily::long_sequence, shared});
   return cases;
 }
 

@@ -8,8 +8,8 @@
 #include "kernels/cuda/attention.h"
 #include "tests/kernels/ptx/comparison.h"
 #include "tests/kernels/ptx/families.h"
-#include "tests/kernels/ptx/memory.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
+#include "tools/ptx/memory.h"
 
 namespace quest::testing {
 namespace {

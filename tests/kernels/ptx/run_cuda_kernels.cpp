@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "kernels/cuda/attention.h"
-#include "tests/kernels/ptx/cuda_runtime.h"
-#include "tests/kernels/ptx/memory.h"
+#include "tools/ptx/cuda_runtime.h"
+#include "tools/ptx/memory.h"
 
 namespace quest::testing {
 namespace {

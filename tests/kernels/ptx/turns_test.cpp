@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/kernels/ptx/block.h"
 #include "tests/kernels/ptx/families.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
 #include "tests/kernels/same.h"
+#include "tools/ptx/block.h"
 
 namespace quest::testing {
 namespace {

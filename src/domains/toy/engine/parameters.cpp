@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/random.h"
+#include "domains/toy/engine/streams.h"
 
 namespace quest::toy::engine {
 namespace {
@@ -22,7 +22,7 @@ std::vector<float> initial_parameters(int tokens, std::uint64_t seed, std::uint6
   const Layout at(tokens);
   std::vector<float> parameters(at.count, 0.0F);
   float* const p = parameters.data();
-  base::Random random(seed, {base::kInitialization, initialization});
+  base::Random random(seed, {kInitialization, initialization});
   std::generate_n(p + at.cls, (tokens + 2) * kWidth,
                   [&] { return static_cast<float>(kEmbeddingDeviation * random.normal()); });
   for (const int layer : {at.query, at.key, at.value}) fill_linear(p + layer, kWidth, kWidth, random);

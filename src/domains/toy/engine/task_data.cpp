@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/random.h"
+#include "domains/toy/engine/streams.h"
 
 namespace quest::toy::engine {
 namespace {
@@ -68,16 +68,16 @@ TaskData draw_samples(const AnswerLaw& law, int tokens, int samples, double bias
 }  // namespace
 
 Realization draw_realization(const TaskSizes& sizes, std::uint64_t seed, std::uint64_t realization) {
-  const AnswerLaw law(base::Random(seed, {base::kDistribution, realization}));
+  const AnswerLaw law(base::Random(seed, {kDistribution, realization}));
   return {.training = draw_samples(law, sizes.tokens, sizes.training_samples, kBiasedShare,
-                                   base::Random(seed, {base::kTrainingSamples, realization})),
-          .test = draw_samples(law, sizes.tokens, sizes.test_samples, 0.0, base::Random(seed, {base::kTestSamples, realization}))};
+                                   base::Random(seed, {kTrainingSamples, realization})),
+          .test = draw_samples(law, sizes.tokens, sizes.test_samples, 0.0, base::Random(seed, {kTestSamples, realization}))};
 }
 
 std::vector<int> batch_order(int samples, std::uint64_t seed, std::uint64_t realization, std::uint64_t epoch) {
   std::vector<int> order(samples);
   std::iota(order.begin(), order.end(), 0);
-  base::Random random(seed, {base::kBatchOrder, realization, epoch});
+  base::Random random(seed, {kBatchOrder, realization, epoch});
   for (int i = samples - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
   return order;
 }

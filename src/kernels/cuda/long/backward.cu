@@ -15,8 +15,8 @@ namespace {
 constexpr std::int64_t kAlignedFloats = 32;
 
 template <typename Visit>
-auto with_tile(const AttentionProblem& problem, Visit visit) {
-  return std::max(problem.dim, problem.value_dim) <= 64 ? visit(BackwardTile<64>{}) : visit(BackwardTile<128>{});
+auto with_tile(const KernelRow& row, Visit visit) {
+  return row.compiled_dim() == 64 ? visit(BackwardTile<64>{}) : visit(BackwardTile<128>{});
 }
 
 // Offsets into the workspace, in floats.
@@ -151,14 +151,15 @@ cudaError_t run(const AttentionProblem& p, const BackwardArguments& arguments, c
 
 }  // namespace
 
-std::int64_t backward_workspace(const AttentionProblem& problem) {
-  return with_tile(problem, [&](auto tile) { return Workspace(problem, tile).end; }) + kAlignedFloats;
+std::int64_t backward_workspace(const KernelRow& row, const AttentionProblem& problem) {
+  return with_tile(row, [&](auto tile) { return Workspace(problem, tile).end; }) + kAlignedFloats;
 }
 
-cudaError_t backward(const AttentionProblem& p, const BackwardArguments& arguments, const Launch& launch) {
+cudaError_t backward(const KernelRow& row, const AttentionProblem& p, const BackwardArguments& arguments,
+                     const Launch& launch) {
   if (p.batch * p.heads * p.queries * p.keys == 0) return cudaErrorInvalidValue;
   if (!p.normalize_k || p.causal == Causal::lower_right) return cudaErrorInvalidValue;
-  return with_tile(p, [&](auto tile) {
+  return with_tile(row, [&](auto tile) {
     const auto run_with = [&](auto element) { return run<decltype(element), decltype(tile)>(p, arguments, launch); };
     return p.type == StorageType::bfloat16 ? run_with(__nv_bfloat16{}) : run_with(__half{});
   });

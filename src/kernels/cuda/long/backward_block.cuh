@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "kernels/cuda/device/products.cuh"
+#include "kernels/cuda/device/operands.cuh"
 #include "kernels/cuda/device/single_rows.cuh"
 #include "kernels/cuda/device/tma.cuh"
 #include "kernels/cuda/long/query_gradient.cuh"

@@ -8,6 +8,8 @@
 
 #include "kernels/cuda/device/key_scale.cuh"
 #include "kernels/cuda/device/shared_memory.cuh"
+#include "kernels/cuda/device/warpgroup.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
 #include "kernels/cuda/long/backward_block.cuh"
 
 namespace quest::kernels::cuda::long_sequence {
@@ -124,7 +126,7 @@ struct KeyOwner {
         }
       }
       if (part > 0) {
-        wait_products_until<0>();
+        wait_products();
         pin(weights);
         pin(gradients);
       }
@@ -148,7 +150,7 @@ struct KeyOwner {
       }
     }
     pack_all<Tile::kQueries, T>(score_gradients, gradients);
-    wait_products_until<0>();
+    wait_products();
     pin(weights);
     pin(grad_v);
   }
@@ -229,11 +231,11 @@ struct KeyOwner {
       Accumulator grad_q[8];
       begin_grad_q(grad_q, memory, index - 2);
       begin_grad_k(memory);
-      wait_products_until<1>();
+      wait_products<1>();
       pin(products.scores);
       add_grad_q(grad_q, memory, index - 2, previous);
     }
-    wait_products_until<0>();
+    wait_products();
     pin(score_gradients);
     pin(grad_k);
     arrive(memory.released(stage.index));
@@ -247,13 +249,13 @@ struct KeyOwner {
     Accumulator grad_q[8];
     begin_grad_q(grad_q, shared, count - 2);
     begin_grad_k(shared);
-    wait_products_until<1>();
+    wait_products<1>();
     add_grad_q(grad_q, shared, count - 2, previous);
-    wait_products_until<0>();
+    wait_products();
     pin(score_gradients);
     pin(grad_k);
     begin_grad_q(grad_q, shared, count - 1);
-    wait_products_until<0>();
+    wait_products();
     add_grad_q(grad_q, shared, count - 1, current);
   }
 
@@ -315,7 +317,7 @@ struct KeyOwner {
       wait_barrier(shared.loaded(0), 0);
       begin(products.scores, shared.k(), shared.q(0));
       begin(products.gradients, shared.v(), shared.grad_out(0));
-      wait_products_until<1>();
+      wait_products<1>();
       pin(products.scores);
       weigh<true>(products, 0);
       int index = 1;

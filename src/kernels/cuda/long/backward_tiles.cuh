@@ -2,6 +2,7 @@
 
 // The backward's products. A block owns 128 keys and visits tiles of queries.
 
+#include "kernels/cuda/device/warpgroup.cuh"
 #include "kernels/cuda/long/backward_fetch.cuh"
 #include "kernels/cuda/long/backward_keys.cuh"
 

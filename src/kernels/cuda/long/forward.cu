@@ -7,10 +7,11 @@
 #include <type_traits>
 
 #include "kernels/cuda/device/overlap.cuh"
-#include "kernels/cuda/device/products.cuh"
 #include "kernels/cuda/device/single_rows.cuh"
 #include "kernels/cuda/device/tensor_map.h"
 #include "kernels/cuda/device/tma.cuh"
+#include "kernels/cuda/device/warpgroup.cuh"
+#include "kernels/cuda/device/wgmma.cuh"
 #include "kernels/cuda/long/forward_rows.cuh"
 #include "kernels/cuda/long/forward_schedule.cuh"
 #include "kernels/cuda/long/long.h"
@@ -23,7 +24,7 @@ constexpr int kGroupThreads = 128;
 constexpr int kFirstTurn = 4;  // of the named barriers; 1 + group is the group's own
 
 template <typename Element, int kWidth, int kGroupCount>
-struct Shape {
+struct ForwardShape {
   using T = Element;
   static constexpr int kDim = kWidth;
   static constexpr int kGroups = kGroupCount;
@@ -232,7 +233,7 @@ struct Consumer {
       start_rows(out, weights, last);
       pass_turn();
       if constexpr (kAdd) add_weights<T>(weights, sums);
-      wait_products_until<1>();
+      wait_products<1>();
       finish_scores(tile, s);
       exponentiate<Shape::kCubicPeriod>(s, task.factor, offsets);
       finish_rows(out, weights, last);
@@ -418,7 +419,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
 }
 
 template <typename Shape>
-cudaError_t run(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
+cudaError_t run(const RemainingProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
   if (p.batch * p.heads * p.queries == 0) return cudaSuccess;
   const bool unit_keys = prepared.key_reciprocals != nullptr;
@@ -469,18 +470,20 @@ bool prefers_three_groups(const AttentionProblem& p, int multiprocessors) {
 }
 
 template <typename T>
-cudaError_t run_type(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
-  const AttentionProblem& p = prepared.problem;
-  if (std::max(p.dim, p.value_dim) > 64) return run<Shape<T, 128, 2>>(prepared, outputs, launch);
-  return prefers_three_groups(p, launch.device.multiprocessors) ? run<Shape<T, 64, 3>>(prepared, outputs, launch)
-                                                                : run<Shape<T, 64, 2>>(prepared, outputs, launch);
+cudaError_t run_type(const KernelRow& row, const RemainingProblem& prepared, const ForwardOutputs& outputs,
+                     const Launch& launch) {
+  if (row.compiled_dim() == 128) return run<ForwardShape<T, 128, 2>>(prepared, outputs, launch);
+  return prefers_three_groups(prepared.problem, launch.device.multiprocessors)
+             ? run<ForwardShape<T, 64, 3>>(prepared, outputs, launch)
+             : run<ForwardShape<T, 64, 2>>(prepared, outputs, launch);
 }
 
 }  // namespace
 
-cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch) {
-  return prepared.problem.type == StorageType::bfloat16 ? run_type<__nv_bfloat16>(prepared, outputs, launch)
-                                                        : run_type<__half>(prepared, outputs, launch);
+cudaError_t forward(const KernelRow& row, const RemainingProblem& prepared, const ForwardOutputs& outputs,
+                    const Launch& launch) {
+  return prepared.problem.type == StorageType::bfloat16 ? run_type<__nv_bfloat16>(row, prepared, outputs, launch)
+                                                        : run_type<__half>(row, prepared, outputs, launch);
 }
 
 }  // namespace quest::kernels::cuda::long_sequence

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/cuda/device/products.cuh"
+#include "kernels/cuda/device/operands.cuh"
 
 namespace quest::kernels::cuda::long_sequence {
 

@@ -4,13 +4,16 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/kernel_table.h"
 #include "kernels/cuda/prepare.h"
 
 namespace quest::kernels::cuda::long_sequence {
 
-cudaError_t forward(const PreparedProblem& prepared, const ForwardOutputs& outputs, const Launch& launch);
+cudaError_t forward(const KernelRow& row, const RemainingProblem& prepared, const ForwardOutputs& outputs,
+                    const Launch& launch);
 
-std::int64_t backward_workspace(const AttentionProblem& problem);  // floats
-cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& arguments, const Launch& launch);
+std::int64_t backward_workspace(const KernelRow& row, const AttentionProblem& problem);  // floats
+cudaError_t backward(const KernelRow& row, const AttentionProblem& problem, const BackwardArguments& arguments,
+                     const Launch& launch);
 
 }  // namespace quest::kernels::cuda::long_sequence

@@ -143,7 +143,7 @@ std::int64_t backward_workspace(const AttentionProblem& p, bool gain_gradient, c
   return Workspace(p, gain_gradient, device).end;
 }
 
-cudaError_t backward(const AttentionProblem& original, const PreparedProblem& prepared,
+cudaError_t backward(const AttentionProblem& original, const RemainingProblem& prepared,
                      const BackwardArguments& arguments, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
   float* memory = arguments.workspace;

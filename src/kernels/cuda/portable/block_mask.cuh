@@ -3,7 +3,7 @@
 // A mask on its way to the scores of a GradientBlock. A warp copies what it needs of a mask of T through shared memory,
 // in squares of 16 by 16: no other warp waits for it.
 
-#include "kernels/cuda/portable/engine.cuh"
+#include "kernels/cuda/portable/tile_mma.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/score_gradients.cuh"
 
@@ -71,12 +71,12 @@ __device__ void wait_for_mask(const Block& block, int turn) {
 template <typename Block>
 __device__ auto staged_mask(const Block& block, ScorePlace at) {
   return [&block, at](int step) {
-    using Engine = Engine<typename Block::Stored>;
+    using TileMma = TileMma<typename Block::Stored>;
     const SquarePlace from = mask_square(block, at.row_tile, at.part, step);
     if constexpr (Block::kKeySide) {
-      return Engine::load_left_transposed(mask_tile(block), from.row * 16, from.column);
+      return TileMma::load_left_transposed(mask_tile(block), from.row * 16, from.column);
     } else {
-      return Engine::load_left(mask_tile(block), from.row * 16, from.column);
+      return TileMma::load_left(mask_tile(block), from.row * 16, from.column);
     }
   };
 }

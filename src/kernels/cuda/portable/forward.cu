@@ -10,7 +10,7 @@
 #include "kernels/cuda/portable/forward_tiles.cuh"
 #include "kernels/cuda/portable/portable.h"
 #include "kernels/cuda/portable/products.cuh"
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
@@ -86,7 +86,7 @@ struct ForwardBlock {
     rules.template hide<Along::queries>(scores, row, first_key, -kInfinity);
   }
   __device__ auto staged_mask(int row) const {
-    return [this, row](int step) { return Engine<T>::load_left(mask_tile(), row - first_query, step); };
+    return [this, row](int step) { return TileMma<T>::load_left(mask_tile(), row - first_query, step); };
   }
 
   __device__ RowScales scales() const { return {{rules.scale, rules.scale}}; }
@@ -179,7 +179,7 @@ struct ForwardBlock {
       weights[r] = Weights<T, kKeys>(scores[r]);
 #pragma unroll
       for (int step = 0; step < weights[r].kSteps; ++step) {
-        Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
+        TileMma<T>::add_sums(running.sum[r], weights[r].steps[step]);
       }
       if (!kBiased && (guarded || drops())) {
         if (drops()) drop(scores[r], first_row + r * 16, first_key);
@@ -229,7 +229,7 @@ struct ForwardBlock {
       weights[r] = Weights<T, kKeys>(scores[r]);
 #pragma unroll
       for (int step = 0; step < weights[r].kSteps; ++step) {
-        Engine<T>::add_sums(running.sum[r], weights[r].steps[step]);
+        TileMma<T>::add_sums(running.sum[r], weights[r].steps[step]);
       }
       if (!drops()) continue;
       drop(scores[r], first_row + r * 16, first_key);
@@ -348,7 +348,7 @@ struct ForwardBlock {
       float factor[2];
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float sum = Engine<T>::row_sum(running.sum[r].x[half * 2]);
+        const float sum = TileMma<T>::row_sum(running.sum[r].x[half * 2]);
         factor[half] = sum == 0 ? 0.0f : kept / sum;
         const int row = first_row + r * 16 + half * 8 + lane_row();
         if (row < rules.queries && lane_column() == 0) {
@@ -433,7 +433,7 @@ cudaError_t launch_forward(const ForwardParameters& parameters, cudaStream_t str
 
 std::int64_t forward_workspace(const AttentionProblem& p) { return mask_workspace(p); }
 
-cudaError_t forward(const AttentionProblem& original, const PreparedProblem& prepared, const ForwardOutputs& outputs,
+cudaError_t forward(const AttentionProblem& original, const RemainingProblem& prepared, const ForwardOutputs& outputs,
                     float* workspace, const Launch& launch) {
   const AttentionProblem& p = prepared.problem;
   PackedMask mask;

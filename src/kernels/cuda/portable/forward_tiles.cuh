@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/portable/mask_tile.cuh"
 #include "kernels/cuda/portable/products.cuh"
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
@@ -42,8 +42,8 @@ struct ForwardShape {
   static constexpr int kStages = kNarrow && (kWidth <= 32 || (kWidth > 64 && kWidth <= 128 && !kBiased)) ? 2 : 1;
   static constexpr bool kHeld = kNarrow && kWidth <= 32;
   static constexpr int kBlocksPerProcessor = kNarrow && kWidth <= (kBiased ? 32 : 64) ? 3 : 2;
-  using QueryTile = RowTile<T, kWidth, kQueries, kDense>;
-  using KeyTile = RowTile<T, kWidth, kKeys, kDense>;
+  using QueryTile = SharedTile<T, kWidth, kQueries, kDense>;
+  using KeyTile = SharedTile<T, kWidth, kKeys, kDense>;
   static constexpr bool kStagesMask = kNarrow && kBiased;
   using MaskTile = portable::MaskTile<kQueries, kKeys>;
   static constexpr bool kLoadsMask = !kNarrow && kBiased;
@@ -85,7 +85,7 @@ enum class ForwardPass { bounded, masked, biased, any };
 template <int kRowTiles>
 struct RunningRows {
   float most[kRowTiles][2];    // or offsets, where logits are bounded
-  Accumulator sum[kRowTiles];  // as Engine::add_sums keeps them
+  Accumulator sum[kRowTiles];  // as TileMma::add_sums keeps them
 
   __device__ RunningRows() {
 #pragma unroll

@@ -6,7 +6,7 @@
 #include "kernels/cuda/portable/mask_tile.cuh"
 #include "kernels/cuda/portable/pair_barriers.cuh"
 #include "kernels/cuda/portable/query_terms.cuh"
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 
 namespace quest::kernels::cuda::portable {
 
@@ -30,7 +30,7 @@ struct GradientParameters {
   QueryChain query_chain;
   const float* to_fixed;  // [B, H, Nq]
   int32_t* query_sums;    // [B, H, tiles][kSumRows · width]
-  bool repeats_keys;      // as PreparedProblem's
+  bool repeats_keys;      // as RemainingProblem's
   PackedMask mask_bits;
 };
 
@@ -75,15 +75,15 @@ struct GradientShape {
   // For want of room.
   static constexpr bool kDense =
       kPaired ? kSumColumns % 64 == 0 : kSharesDepth || (kAddsQueries && kBiased && kWidth == 64);
-  using OwnedTile = RowTile<T, kWidth, kOwned, kDense>;
-  using StreamedTile = RowTile<T, kWidth, kStreamed, kDense>;
-  using StreamedPart = RowTile<T, kWidth, kPartRows, kDense>;
+  using OwnedTile = SharedTile<T, kWidth, kOwned, kDense>;
+  using StreamedTile = SharedTile<T, kWidth, kStreamed, kDense>;
+  using StreamedPart = SharedTile<T, kWidth, kPartRows, kDense>;
   static constexpr bool kStagesMask = sizeof(T) == 2 && kBiased;
   static constexpr int kMaskRows = kWarps * kRowTiles * 16;  // or columns, of all warps
   using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kMaskRows, kKeySide ? kMaskRows : kStreamed>;
   static constexpr bool kLoadsMask = sizeof(T) == 4 && kBiased;
   static constexpr int kLoadedBlocks = kLoadsMask ? kPartRows / 8 : 1;
-  using ScoreTile = RowTile<T, kStreamed, kOwned, kDense || kPaired>;  // [keys][queries]
+  using ScoreTile = SharedTile<T, kStreamed, kOwned, kDense || kPaired>;  // [keys][queries]
 };
 
 template <int kCount, bool kDraws>

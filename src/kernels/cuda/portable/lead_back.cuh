@@ -2,7 +2,7 @@
 
 // From the gradients of the prepared rows back to those of the rows as given: q̂ = scale · gain ∘ q', k' = k/‖k‖.
 
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 
 namespace quest::kernels::cuda::portable {
 
@@ -103,7 +103,7 @@ __device__ inline void clear_gain_partial(const QueryChain& chain, unsigned bloc
 // Called by all threads with what a warp summed for its 16 rows, Σ dS k'. `tile` and `shared` are scratch.
 template <int kThreads, typename T, int kWidth, int kRows, bool kDense>
 __device__ void lead_back_queries(Accumulator (&grads)[kWidth / 8], const QueryChain& chain, const QueryPlace& place,
-                                  RowTile<T, kWidth, kRows, kDense> tile, float* shared) {
+                                  SharedTile<T, kWidth, kRows, kDense> tile, float* shared) {
   const float* reciprocals = chain.reciprocals;
   if (reciprocals != nullptr) {
     reciprocals += dense_row(place.batch, chain.heads, place.head, chain.queries, place.first_query);

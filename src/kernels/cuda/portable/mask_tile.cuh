@@ -3,13 +3,13 @@
 // The part of an additive mask of 16-bit elements that belongs to a tile of scores, on its way through shared memory.
 // Every warp copies what its own rows of scores need: no other waits for it.
 
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
 
 namespace quest::kernels::cuda::portable {
 
 template <int kQueries, int kKeys>
-using MaskTile = RowTile<uint16_t, kKeys, kQueries>;
+using MaskTile = SharedTile<uint16_t, kKeys, kQueries>;
 
 template <typename Tile, bool kStaged>
 struct MaskMemory {};

@@ -4,7 +4,7 @@
 // waiting a warp does what needs no other one.
 
 #include "kernels/cuda/device/barrier.cuh"
-#include "kernels/cuda/portable/row_tile.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 
 namespace quest::kernels::cuda::portable {
 

@@ -2,14 +2,14 @@
 
 // Products of a warp's row tiles with tiles of shared memory.
 
-#include "kernels/cuda/portable/engine.cuh"
+#include "kernels/cuda/portable/tile_mma.cuh"
 
 namespace quest::kernels::cuda::portable {
 
 // A warp's 16 · kRowTiles rows as left operand: held in registers, or read again for every product.
 template <typename T, int kWidth, int kRowTiles, bool kHeld>
 struct LeftRows {
-  using Operand = typename Engine<T>::Operand;
+  using Operand = typename TileMma<T>::Operand;
   static constexpr int kSteps = kWidth * static_cast<int>(sizeof(T)) / 32;
 
   uint32_t base = 0;
@@ -22,14 +22,14 @@ struct LeftRows {
 #pragma unroll
       for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) held[r][step] = Engine<T>::load_left(Tile{base}, r * 16, step);
+        for (int step = 0; step < kSteps; ++step) held[r][step] = TileMma<T>::load_left(Tile{base}, r * 16, step);
       }
     }
   }
   template <typename Tile>
   __device__ Operand get(int row_tile, int step) const {
     if constexpr (kHeld) return held[row_tile][step];
-    return Engine<T>::load_left(Tile{base}, row_tile * 16, step);
+    return TileMma<T>::load_left(Tile{base}, row_tile * 16, step);
   }
 };
 
@@ -56,7 +56,7 @@ template <typename LeftTile, typename T, int kWidth, int kRowTiles, bool kHeld, 
           typename Beside = Nothing>
 __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
                               const LeftRows<T, kWidth, kRowTiles, kHeld>& left, Tile tile, Beside beside = {}) {
-  constexpr bool kSplit = Engine<T>::kSplit;
+  constexpr bool kSplit = TileMma<T>::kSplit;
   constexpr int kLongestChain = 8;
   constexpr int kChainCount = (left.kSteps + kLongestChain - 1) / kLongestChain;
   constexpr int kChainSteps = (left.kSteps + kChainCount - 1) / kChainCount;
@@ -72,18 +72,18 @@ __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
   };
 #pragma unroll
   for (int step = 0; step < left.kSteps; ++step) {
-    typename Engine<T>::Operand a[kRowTiles];
+    typename TileMma<T>::Operand a[kRowTiles];
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) a[r] = left.template get<LeftTile>(r, step);
 #pragma unroll
     for (int block = 0; block < Tile::kRows / 8; block += 2) {
-      const auto b = Engine<T>::load_right(tile, block * 8, step);
+      const auto b = TileMma<T>::load_right(tile, block * 8, step);
 #pragma unroll
       for (int r = 0; r < kRowTiles; ++r) {
         if constexpr (kSplit) {
-          Engine<T>::multiply((kChains ? chain[r] : scores[r]) + block, small[r] + block, a[r], b);
+          TileMma<T>::multiply((kChains ? chain[r] : scores[r]) + block, small[r] + block, a[r], b);
         } else {
-          Engine<T>::multiply(scores[r] + block, a[r], b);
+          TileMma<T>::multiply(scores[r] + block, a[r], b);
         }
       }
     }
@@ -101,18 +101,18 @@ __device__ void multiply_rows(Accumulator (&scores)[kRowTiles][Tile::kRows / 8],
 // The left operands that weights of kColumns columns make.
 template <typename T, int kColumns>
 struct Weights {
-  static constexpr int kSteps = kColumns / Engine<T>::kDepth;
-  typename Engine<T>::Operand steps[kSteps];
+  static constexpr int kSteps = kColumns / TileMma<T>::kDepth;
+  typename TileMma<T>::Operand steps[kSteps];
 
   __device__ explicit Weights(const Accumulator (&blocks)[kColumns / 8]) {
 #pragma unroll
-    for (int i = 0; i < kSteps; ++i) steps[i] = Engine<T>::weights(blocks + i * Engine<T>::kWeightBlocks);
+    for (int i = 0; i < kSteps; ++i) steps[i] = TileMma<T>::weights(blocks + i * TileMma<T>::kWeightBlocks);
   }
   // Part `part` of what store_operand left in 16 rows of a tile.
   template <typename Tile>
   __device__ Weights(Tile tile, int row, int part) {
 #pragma unroll
-    for (int i = 0; i < kSteps; ++i) steps[i] = Engine<T>::load_left(tile, row, part * kSteps + i);
+    for (int i = 0; i < kSteps; ++i) steps[i] = TileMma<T>::load_left(tile, row, part * kSteps + i);
   }
   Weights() = default;
 };
@@ -122,8 +122,8 @@ template <typename T, int kRowTiles, int kBlocks, typename Tile>
 __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
                                  const Weights<T, Tile::kRows> (&weights)[kRowTiles], Tile tile) {
   constexpr int kSteps = Weights<T, Tile::kRows>::kSteps;
-  constexpr int kDepth = Engine<T>::kDepth;
-  if constexpr (Engine<T>::kSplit) {
+  constexpr int kDepth = TileMma<T>::kDepth;
+  if constexpr (TileMma<T>::kSplit) {
     constexpr bool kApart = kSteps > 2;
 #pragma unroll
     for (int block = 0; block < kBlocks; block += 2) {
@@ -131,10 +131,10 @@ __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
       Accumulator small[kRowTiles][2] = {};
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
-        const auto b = Engine<T>::load_right_transposed(tile, step * kDepth, block / 2);
+        const auto b = TileMma<T>::load_right_transposed(tile, step * kDepth, block / 2);
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
-          Engine<T>::multiply(part[r], kApart ? small[r] : part[r], weights[r].steps[step], b);
+          TileMma<T>::multiply(part[r], kApart ? small[r] : part[r], weights[r].steps[step], b);
         }
       }
 #pragma unroll
@@ -148,9 +148,9 @@ __device__ void multiply_weights(Accumulator (&sums)[kRowTiles][kBlocks],
     for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
       for (int block = 0; block < kBlocks; block += 2) {
-        const auto b = Engine<T>::load_right_transposed(tile, step * kDepth, block / 2);
+        const auto b = TileMma<T>::load_right_transposed(tile, step * kDepth, block / 2);
 #pragma unroll
-        for (int r = 0; r < kRowTiles; ++r) Engine<T>::multiply(sums[r] + block, weights[r].steps[step], b);
+        for (int r = 0; r < kRowTiles; ++r) TileMma<T>::multiply(sums[r] + block, weights[r].steps[step], b);
       }
     }
   }

@@ -5,7 +5,7 @@
 //   |Σ_j dS_j k'_j| <= Σ_j p_j |dropout_j dO·v_j - Δ| <= ‖dO‖ max_j ‖v_j‖ / (1 - dropout) + |Δ|.
 
 #include "kernels/cuda/device/fixed_point.cuh"
-#include "kernels/cuda/portable/engine.cuh"
+#include "kernels/cuda/portable/tile_mma.cuh"
 #include "kernels/cuda/portable/lead_back.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
@@ -30,7 +30,7 @@ __device__ inline void add_to(int32_t* sum, int32_t x) {
 template <typename T, int kWidth, int kWarps, typename ScoreTile, typename KeyTile>
 __device__ void add_query_gradients(int32_t* to, ScoreTile scores, KeyTile keys, const float* to_fixed,
                                     bool takes_back) {
-  using Operand = typename Engine<T>::Operand;
+  using Operand = typename TileMma<T>::Operand;
   constexpr int kColumnParts = kWidth >= 64 ? kWarps / 2 : 1;
   constexpr int kTiles = kSumRows / 16 * kColumnParts / kWarps;
   constexpr int kColumnBlocks = kWidth / 8 / kColumnParts;
@@ -44,7 +44,7 @@ __device__ void add_query_gradients(int32_t* to, ScoreTile scores, KeyTile keys,
   const auto load_left = [&](int step) {
 #pragma unroll
     for (int r = 0; r < kTiles; ++r) {
-      left[kHeld ? step : 0][r] = Engine<T>::load_left_transposed(scores, step * 16, row_tile + r);
+      left[kHeld ? step : 0][r] = TileMma<T>::load_left_transposed(scores, step * 16, row_tile + r);
     }
   };
   if constexpr (kHeld) {
@@ -60,9 +60,9 @@ __device__ void add_query_gradients(int32_t* to, ScoreTile scores, KeyTile keys,
       if constexpr (!kHeld) load_left(step);
 #pragma unroll
       for (int block = 0; block < kSpan; block += 2) {
-        const Operand right = Engine<T>::load_right_transposed(keys, step * 16, (first + block) / 2);
+        const Operand right = TileMma<T>::load_right_transposed(keys, step * 16, (first + block) / 2);
 #pragma unroll
-        for (int r = 0; r < kTiles; ++r) Engine<T>::multiply(sums[r] + block, left[kHeld ? step : 0][r], right);
+        for (int r = 0; r < kTiles; ++r) TileMma<T>::multiply(sums[r] + block, left[kHeld ? step : 0][r], right);
       }
     }
 #pragma unroll
@@ -94,7 +94,7 @@ inline constexpr int kFinishThreads = kSumRows / 16 * 32;
 
 template <typename T, int kWidth>
 __global__ void __launch_bounds__(kFinishThreads) finish_kernel(const __grid_constant__ FinishParameters p) {
-  using Tile = RowTile<T, kWidth, kSumRows>;
+  using Tile = SharedTile<T, kWidth, kSumRows>;
   __shared__ alignas(16) uint8_t rows[Tile::kBytes];
   __shared__ float scratch[kFinishThreads / 32 * kWidth];
   const AttentionProblem& problem = p.problem;

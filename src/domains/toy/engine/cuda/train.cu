@@ -106,7 +106,7 @@ std::vector<float> all_initial_parameters(std::span<const SweepTraining> trainin
   return all;
 }
 
-sweep::EpochRecord record_of(const EpochTotals& totals, const engine::Realization& data, int probe_samples) {
+engine::EpochRecord record_of(const EpochTotals& totals, const engine::Realization& data, int probe_samples) {
   const auto mean = [](float total, std::int64_t count) {
     return total / static_cast<float>(std::max<std::int64_t>(count, 1));
   };

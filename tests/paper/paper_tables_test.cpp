@@ -1,0 +1,186 @@
+// The files of paper/ against each other and, where its source is at hand, the paper itself.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "paper/experiment.h"
+#include "paper/sweep.h"
+#include "tests/paper/tex_table.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace quest::paper {
+namespace {
+
+std::vector<const Item*> all_items() {
+  std::vector<const Item*> items;
+  for (const auto& experiment : experiments()) {
+    for (const auto& item : experiment.items) items.push_back(&item);
+  }
+  return items;
+}
+
+const Item& item_called(const std::string& label) {
+  const auto items = all_items();
+  return **std::ranges::find(items, label, &Item::label);
+}
+
+TEST(PaperFiles, HoldEveryTableAndFigureOnce) {
+  std::multiset<std::string> labels;
+  for (const Item* item : all_items()) labels.insert(item->label);
+  std::multiset<std::string> expected;
+  const auto add = [&expected](const std::string& name, int count) {
+    for (int i = 1; i <= count; ++i) expected.insert(name + std::to_string(i));
+  };
+  add("Figure ", 5);
+  add("Table ", 10);
+  add("Figure A", 8);
+  add("Table A", 14);
+  EXPECT_EQ(labels, expected);
+}
+
+TEST(PaperFiles, ClaimToRunOnlyWhatASweepTrains) {
+  for (const auto& experiment : experiments()) {
+    for (const auto& item : experiment.items) {
+      const bool runs = item.state == State::full_size || item.state == State::small_version;
+      if (runs) {
+        EXPECT_FALSE(experiment.sweep.empty()) << item.label;
+      }
+      const auto has_match = [](const std::vector<Line>& lines) {
+        return std::ranges::any_of(lines, [](const Line& line) { return line.match.has_value(); });
+      };
+      if (!item.rows.empty()) {
+        EXPECT_EQ(runs, has_match(item.rows) && has_match(item.columns)) << item.label;
+      }
+    }
+  }
+}
+
+TEST(PaperFiles, EveryTableOfResultsHasAHeadline) {
+  for (const Item* item : all_items()) {
+    if (!item->metric_name.empty()) EXPECT_TRUE(item->headline) << item->label;
+  }
+}
+
+// A key that no sweep varies would match all runs or none.
+TEST(PaperFiles, TablesAskForKeysThatSweepsVary) {
+  for (const auto& experiment : experiments()) {
+    std::set<std::string> varied = {"recipe"};
+    std::set<std::pair<std::string, std::string>> trained;
+    for (const auto* grids : {&experiment.sweep, &experiment.small}) {
+      for (const auto& grid : *grids) {
+        for (const auto& axis : grid.axes) {
+          varied.insert(axis.key);
+          for (const auto& value : axis.values) trained.emplace(axis.key, value);
+        }
+      }
+    }
+    EXPECT_TRUE(experiment.split.empty() || varied.contains(experiment.split)) << experiment.name;
+    for (const auto& item : experiment.items) {
+      for (const auto* lines : {&item.rows, &item.columns}) {
+        for (const auto& line : *lines) {
+          for (const auto& setting : line.match.value_or(Match{})) {
+            EXPECT_TRUE(trained.contains(setting)) << line.match_place << " " << setting.first << " = " << setting.second;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PaperFiles, SweepsPlanThePapersRuns) {
+  for (const auto& experiment : experiments()) {
+    const auto count = planned_runs(experiment.sweep).size();
+    if (experiment.name == "toy") {
+      EXPECT_EQ(count, 4500U);
+      EXPECT_EQ(planned_runs(experiment.small).size(), 720U);
+    }
+    if (experiment.name == "timeseries") {
+      EXPECT_EQ(count, 10U * 2U * 5U * 10U) << "data sets, protocols, heads and formulations, seeds";
+      EXPECT_EQ(planned_runs(experiment.small).size(), 12U);
+    }
+    EXPECT_EQ(experiment.sweep.empty(), experiment.small.empty()) << experiment.name;
+  }
+}
+
+TEST(PaperFiles, MeansOfTimeSeriesAreThoseThatThePaperPrints) {
+  const auto mean = [](const char* label, const std::string& column) {
+    const auto& item = item_called(label);
+    const auto place = std::ranges::find(item.columns, column, &Line::title) - item.columns.begin();
+    double sum = 0.0;
+    for (const auto& numbers : item.numbers) sum += numbers[static_cast<std::size_t>(place)]->value.value();
+    return sum / static_cast<double>(item.numbers.size());
+  };
+  constexpr double kHalfADigit = 0.005 + 1e-9;
+  EXPECT_NEAR(mean("Table A7", "Standard"), 72.44, kHalfADigit);
+  EXPECT_NEAR(mean("Table A7", "Standard + CLS"), 72.90, kHalfADigit);
+  EXPECT_NEAR(mean("Table A8", "Standard"), 72.90, kHalfADigit);
+  EXPECT_NEAR(mean("Table A8", "QNorm"), 71.94, kHalfADigit);
+  EXPECT_NEAR(mean("Table A8", "QKNorm"), 72.78, kHalfADigit);
+  EXPECT_NEAR(mean("Table A8", "QUEST"), 73.53, kHalfADigit);
+  EXPECT_NEAR(mean("Table 7", "Standard"), 72.90, kHalfADigit);
+  EXPECT_NEAR(mean("Table 7", "QUEST"), 73.53, kHalfADigit);
+}
+
+// Every table has a \label, and no figure: those numbers are read off drawings, or said in the text.
+TEST(PaperFiles, TablesSayWhereTheirNumbersComeFrom) {
+  std::size_t without = 0;
+  for (const Item* item : all_items()) {
+    EXPECT_EQ(item->label.starts_with("Table"), !item->tex.empty()) << item->label;
+    if (item->tex.empty()) ++without;
+  }
+  EXPECT_EQ(without, 13U);
+}
+
+class PaperSource : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto file = std::filesystem::path(QUEST_SOURCES) / "../shared/paper.tex";
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << "skipped: there is no " << file << ", the paper's source";
+    source_ = testing::text_of(file);
+    // A misprint of Table A11.
+    const std::string misprint = "5.23mi &n 73s &";
+    const auto place = source_.find(misprint);
+    if (place != std::string::npos) source_.replace(place, misprint.size(), "5.23min & 73s &");
+  }
+
+  std::string source_;
+};
+
+TEST_F(PaperSource, HasTheNumbersOfEveryTable) {
+  for (const Item* item : all_items()) {
+    if (item->tex.empty()) continue;
+    auto rows = testing::tex_rows(source_, item->tex);
+    ASSERT_FALSE(rows.empty()) << item->label << ": no \\label{" << item->tex << "}";
+    if (item->label == "Table A14") {
+      // Its rows are the formulations; the first line names the data sets.
+      rows.insert(rows.begin(), {"", "Aircraft", "Caltech101", "DTD", "Flowers", "Food", "Pets", "SUN397", "Average"});
+      rows = testing::transposed(rows);
+      rows.erase(rows.begin());
+    }
+    for (const auto& difference : testing::differences(*item, rows)) ADD_FAILURE() << item->label << ": " << difference;
+  }
+}
+
+TEST_F(PaperSource, HasNoOtherTable) {
+  std::multiset<std::string> ours;
+  for (const Item* item : all_items()) {
+    if (!item->tex.empty()) ours.insert(item->tex);
+  }
+  const auto labels = testing::tex_table_labels(source_);
+  EXPECT_EQ(ours, std::multiset<std::string>(labels.begin(), labels.end()));
+}
+
+TEST_F(PaperSource, SaysHowOftenQuestSucceeds) {
+  for (const char* label : {"Figure 3", "Figure A1"}) {
+    const auto& item = item_called(label);
+    const auto row = std::ranges::find(item.rows, "quest", &Line::title) - item.rows.begin();
+    const auto text = item.numbers[static_cast<std::size_t>(row)].front()->text;
+    EXPECT_NE(source_.find("overall success rate of " + text + "\\%"), std::string::npos) << label;
+  }
+}
+
+}  // namespace
+}  // namespace quest::paper
