@@ -7,7 +7,7 @@ namespace {
 
 std::string error_of(std::initializer_list<const char*> assignments) {
   Recipe recipe;
-  Fields fields;
+  recipe::Fields fields;
   describe(fields, recipe);
   std::vector<recipe::Setting> settings;
   for (const char* assignment : assignments) settings.push_back(recipe::setting_of_assignment(assignment));
@@ -21,7 +21,7 @@ std::string error_of(std::initializer_list<const char*> assignments) {
 
 TEST(Recipe, ItsDefaultsAreARecipe) {
   Recipe recipe;
-  Fields fields;
+  recipe::Fields fields;
   describe(fields, recipe);
   const auto written = fields.toml();
   EXPECT_NO_THROW(fields.apply(recipe::settings_of_toml(written, "defaults")));

@@ -128,7 +128,7 @@ TEST(RunLog, GoesOnAfterTheStepOfTheCheckpoint) {
   }
 }
 
-TEST(base::LineFile, EveryPlaceToBeKilledAtIsReadable) {
+TEST(LineFile, EveryPlaceToBeKilledAtIsReadable) {
   const TemporaryFolder temporary;
   const auto file = temporary.path() / "lines";
   const std::string text = "{\"step\":1}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3}\n";
