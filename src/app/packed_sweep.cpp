@@ -100,26 +100,27 @@ void train_packed(const PackedSweep& sweep) {
   std::size_t finished = 0;
   if (all > 0) {
     shared.entry().packed()->train(
-        missing.runs,
-        {.device = sweep.device,
-         .threads = sweep.threads,
-         .on_finished =
-             [&](std::span<const std::pair<std::size_t, train::PackedResult>> results) {
-               std::vector<train::PackedRunLine> lines;
-               for (const auto& [place, result] : results) lines.push_back({missing.settings[place], result});
-               begin();
-               file->add(lines);
-               finished += lines.size();
-             },
-         .on_progress =
-             [&](double runs) {
-               begin();
-               done += runs;
-               progress.update(std::min(1.0, done / static_cast<double>(all)),
-                               terminal::fixed(done, 0) + " of " + std::to_string(all) + " runs, " +
-                                   terminal::three_digits(done / (base::steady_seconds() - start)) + " per second");
-             },
-         .should_stop = InterruptRequest::made});
+        missing.runs, {.device = sweep.device,
+                       .threads = sweep.threads,
+                       .on_finished =
+                           [&](std::span<const std::pair<std::size_t, train::PackedResult>> results) {
+                             std::vector<train::PackedRunLine> lines;
+                             for (const auto& [place, result] : results)
+                               lines.push_back({missing.settings[place], result});
+                             begin();
+                             file->add(lines);
+                             finished += lines.size();
+                           },
+                       .on_progress =
+                           [&](double runs) {
+                             begin();
+                             done += runs;
+                             progress.update(std::min(1.0, done / static_cast<double>(all)),
+                                             terminal::fixed(done, 0) + " of " + std::to_string(all) + " runs, " +
+                                                 terminal::three_digits(done / (base::steady_seconds() - start)) +
+                                                 " per second");
+                           },
+                       .should_stop = InterruptRequest::made});
   }
   progress.clear();
   begin();

@@ -13,8 +13,8 @@
 namespace quest::app {
 
 struct PackedSweep {
-  std::string recipe;                              // its name
-  std::vector<std::string> assignments;            // for all runs: they are in the folder's recipe.toml
+  std::string recipe;                    // its name
+  std::vector<std::string> assignments;  // for all runs: they are in the folder's recipe.toml
   std::vector<std::unique_ptr<TaskRecipe>> runs;
   std::filesystem::path folder;
   std::string device = "auto";

@@ -135,7 +135,8 @@ class Programs {
     std::size_t done = 0;
     std::size_t failed = 0;
     const auto per_hour = [&] {
-      return terminal::three_digits(3600.0 * static_cast<double>(done) / (base::steady_seconds() - start)) + " per hour";
+      return terminal::three_digits(3600.0 * static_cast<double>(done) / (base::steady_seconds() - start)) +
+             " per hour";
     };
     const auto on_end = [&](std::size_t child, int exit_code) {
       if (exit_code == 0) {
@@ -155,8 +156,9 @@ class Programs {
                 << base::last_line(children_[child].log) << "\n";
     };
     const auto meanwhile = [&] {
-      progress.update(static_cast<double>(done + failed) / static_cast<double>(children_.size()),
-                      std::to_string(done) + " of " + std::to_string(children_.size()) + " " + what_ + ", " + per_hour());
+      progress.update(
+          static_cast<double>(done + failed) / static_cast<double>(children_.size()),
+          std::to_string(done) + " of " + std::to_string(children_.size()) + " " + what_ + ", " + per_hour());
     };
     const auto threads = std::to_string(jobs_.threads);
     const std::array<std::string, 2> environment = {"OMP_NUM_THREADS=" + threads, "MKL_NUM_THREADS=" + threads};
@@ -164,8 +166,9 @@ class Programs {
                        {.on_end = on_end, .meanwhile = meanwhile, .should_stop = InterruptRequest::made});
     progress.clear();
     if (InterruptRequest::made() && done + failed < children_.size()) {
-      throw Interrupted("stopped; " + std::to_string(done) + " of " + std::to_string(children_.size()) + " " + what_ +
-                        " ended meanwhile, and the others keep their checkpoints. The same command goes on from there.");
+      throw Interrupted(
+          "stopped; " + std::to_string(done) + " of " + std::to_string(children_.size()) + " " + what_ +
+          " ended meanwhile, and the others keep their checkpoints. The same command goes on from there.");
     }
     std::cerr << done << " " << what_ << " in " << terminal::duration_text(base::steady_seconds() - start) << ", "
               << per_hour() << "\n";
@@ -226,7 +229,8 @@ std::size_t run_sweep(std::span<const paper::PlannedRun> runs, const SweepOption
     }
   }
   if (packed.size() > 1 || (!packed.empty() && !apart.empty())) {
-    throw UsageError("an experiment of packed runs can have one recipe alone; give the other one an experiment of its own");
+    throw UsageError(
+        "an experiment of packed runs can have one recipe alone; give the other one an experiment of its own");
   }
   const auto jobs = jobs_of(options);
   for (auto& [name, sweep] : packed) {

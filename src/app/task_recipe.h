@@ -49,7 +49,7 @@ class TaskRecipe {
 
 // What the recipe says, and after it what --set says.
 [[nodiscard]] std::vector<recipe::Setting> settings_of(const std::string& recipe,
-                                                      std::span<const std::string> assignments);
+                                                       std::span<const std::string> assignments);
 
 // The task that a recipe names; empty if it names none.
 [[nodiscard]] std::string task_of(std::span<const recipe::Setting> settings);

@@ -16,7 +16,7 @@ class TrainingView : public train::TrainingListener {
  public:
   struct Options {
     bool terminal = false;
-    double epochs = 1.0;  // of the whole training
+    double epochs = 1.0;                // of the whole training
     double peak_flop_per_second = 0.0;  // what all processes could do at most; 0: not known
     terminal::Progress::Clock clock = base::steady_seconds;
   };

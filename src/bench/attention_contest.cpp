@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "bench/device_clock.h"
-#include "terminal/table.h"
 #include "bench/unit_gain.h"
 #include "quest/attention.h"
+#include "terminal/table.h"
 
 namespace quest::bench {
 namespace {
@@ -131,8 +131,8 @@ void AttentionContest::check_agreement() const {
         norm_of(ours_results[i] - torch_results[i]) / std::max(norm_of(torch_results[i]), least_size);
     if (difference <= bound) continue;
     throw std::runtime_error("shape " + dims_text(shape_) + ": the " + kNames[i] + " differs from torch's by " +
-                             terminal::three_digits(difference) + " of its size, expected at most " + terminal::three_digits(bound) +
-                             "; its speed is not measured");
+                             terminal::three_digits(difference) + " of its size, expected at most " +
+                             terminal::three_digits(bound) + "; its speed is not measured");
   }
 }
 

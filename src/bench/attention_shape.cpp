@@ -17,8 +17,8 @@ constexpr std::size_t kSizes = 4;
 
 [[noreturn]] void fail(std::string_view form, std::string_view text, const std::string& reason) {
   throw app::UsageError("a shape is written " + std::string(form) + ", for example " +
-                   (form == kDimsForm ? "16,8,256,16,causal" : "lm=16,8,256,16,causal") + "; got \"" +
-                   std::string(text) + "\": " + reason);
+                        (form == kDimsForm ? "16,8,256,16,causal" : "lm=16,8,256,16,causal") + "; got \"" +
+                        std::string(text) + "\": " + reason);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

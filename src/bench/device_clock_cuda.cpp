@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "bench/device_clock.h"
 #include "app/usage_error.h"
+#include "bench/device_clock.h"
 
 namespace quest::bench {
 namespace {

@@ -1,7 +1,7 @@
 // In a build without CUDA.
 
-#include "bench/device_clock.h"
 #include "app/usage_error.h"
+#include "bench/device_clock.h"
 
 namespace quest::bench {
 

@@ -10,20 +10,20 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "app/machine.h"
-#include "bench/attention_contest.h"
-#include "bench/bench_report.h"
-#include "cli/commands.h"
-#include "bench/compiled_loop.h"
-#include "bench/device_clock.h"
 #include "app/dtype_option.h"
 #include "app/formulation_option.h"
 #include "app/json_file.h"
-#include "terminal/progress.h"
-#include "bench/python_clock.h"
-#include "terminal/terminal.h"
+#include "app/machine.h"
 #include "app/usage_error.h"
 #include "app/versions.h"
+#include "bench/attention_contest.h"
+#include "bench/bench_report.h"
+#include "bench/compiled_loop.h"
+#include "bench/device_clock.h"
+#include "bench/python_clock.h"
+#include "cli/commands.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
 
 namespace quest::cli {
 namespace {
@@ -55,8 +55,8 @@ std::vector<bench::AttentionShape> requested_shapes(const BenchOptions& options)
   return bench::select_shapes(shapes, options.only);
 }
 
-std::vector<bench::BenchRow> measure_all(const std::vector<bench::AttentionShape>& shapes, const bench::ContestOptions& contest_options,
-                                  const bench::MeasurePlan& plan) {
+std::vector<bench::BenchRow> measure_all(const std::vector<bench::AttentionShape>& shapes,
+                                         const bench::ContestOptions& contest_options, const bench::MeasurePlan& plan) {
   static constexpr std::array<bench::Pass, 2> kPasses = {bench::Pass::forward, bench::Pass::forward_backward};
   const double steps = static_cast<double>(shapes.size() * kPasses.size());
   terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
@@ -107,8 +107,8 @@ void run_attention_bench(const BenchOptions& options) {
   const auto shapes = requested_shapes(options);
   const std::string dtype = !options.dtype.empty() ? options.dtype : on_gpu ? "bfloat16" : "float32";
   const bench::ContestOptions contest_options{.formulation = app::parse_formulation(options.formulation),
-                                       .dtype = app::parse_dtype(dtype),
-                                       .device = on_gpu ? at::kCUDA : at::kCPU};
+                                              .dtype = app::parse_dtype(dtype),
+                                              .device = on_gpu ? at::kCUDA : at::kCPU};
   if (on_gpu) bench::require_gpu();
   app::require_writable(options.json_path);
   at::set_num_threads(options.threads);
@@ -116,9 +116,11 @@ void run_attention_bench(const BenchOptions& options) {
   auto rows = measure_all(shapes, contest_options, options.plan);
   if (on_gpu) add_compiled_times(rows, shapes, dtype, options.python);
   const auto style = options.markdown ? terminal::TableStyle::markdown : terminal::TableStyle::text;
-  std::cout << (on_gpu ? "quest " + app::quest_version() + ", torch " + app::torch_version() + ", " + bench::gpu_text() : app::setting_line()) << ", " << dtype << ", formulation "
-            << options.formulation << "; milliseconds and " << (on_gpu ? "TFLOP/s" : "GFLOP/s")
-            << " are medians of at least " << options.plan.least_repetitions << " interleaved samples\n\n";
+  std::cout << (on_gpu ? "quest " + app::quest_version() + ", torch " + app::torch_version() + ", " + bench::gpu_text()
+                       : app::setting_line())
+            << ", " << dtype << ", formulation " << options.formulation << "; milliseconds and "
+            << (on_gpu ? "TFLOP/s" : "GFLOP/s") << " are medians of at least " << options.plan.least_repetitions
+            << " interleaved samples\n\n";
   if (on_gpu) {
     const auto element_bytes = static_cast<double>(c10::elementSize(contest_options.dtype));
     std::cout << bench::gpu_bench_table(rows, element_bytes, bench::ceilings_of(bench::gpu_text()), style);

@@ -38,8 +38,8 @@ std::string percent(double fraction) { return terminal::fixed(100.0 * fraction, 
 
 void print_introduction(const terminal::TerminalStyle& style) {
   std::cout << terminal::paint("One key grows", terminal::Color::bold, style) << "\n\n"
-            << kGrowthQueries << " queries look for one key each (cosine " << terminal::fixed(kGrowthMatchCosine, 2) << ") among "
-            << kGrowthKeys << " keys of dimension " << kGrowthDim << " and norm "
+            << kGrowthQueries << " queries look for one key each (cosine " << terminal::fixed(kGrowthMatchCosine, 2)
+            << ") among " << kGrowthKeys << " keys of dimension " << kGrowthDim << " and norm "
             << terminal::fixed(std::sqrt(static_cast<double>(kGrowthDim)), 0) << ".\n"
             << "The last key is nobody's match (cosine " << terminal::fixed(kGrowthStrangerCosine, 2)
             << " with every query). Its norm grows, its direction stays.\n\n";
@@ -47,20 +47,24 @@ void print_introduction(const terminal::TerminalStyle& style) {
 
 std::string reading_cells(const AttentionReading& reading, const terminal::TerminalStyle& style) {
   const terminal::Color color = reading.mass > kStolen ? terminal::Color::red : terminal::Color::green;
-  return terminal::paint(terminal::bar(reading.mass, kMassBarCells, style), color, style) + terminal::pad(percent(reading.mass), 8, base::Align::right) +
-         terminal::pad(terminal::fixed(reading.entropy, 2), 9, base::Align::right) + terminal::pad(terminal::fixed(reading.max_logit, 1), 11, base::Align::right);
+  return terminal::paint(terminal::bar(reading.mass, kMassBarCells, style), color, style) +
+         terminal::pad(percent(reading.mass), 8, base::Align::right) +
+         terminal::pad(terminal::fixed(reading.entropy, 2), 9, base::Align::right) +
+         terminal::pad(terminal::fixed(reading.max_logit, 1), 11, base::Align::right);
 }
 
 void print_table(std::span<const KeyGrowth> growth, const terminal::TerminalStyle& style) {
   constexpr std::size_t kPanel = kMassBarCells + 8 + 9 + 11;
-  const std::string panel = terminal::pad("attention on that key", kMassBarCells + 8, base::Align::left) + "  entropy  max logit";
+  const std::string panel =
+      terminal::pad("attention on that key", kMassBarCells + 8, base::Align::left) + "  entropy  max logit";
   std::cout << terminal::pad("", 10, base::Align::left)
-            << terminal::paint(terminal::pad("standard: softmax(q.k / sqrt(d))", kPanel, base::Align::left), terminal::Color::bold, style) << "    "
-            << terminal::paint("QUEST: softmax(q.k / |k|)", terminal::Color::bold, style) << "\n"
+            << terminal::paint(terminal::pad("standard: softmax(q.k / sqrt(d))", kPanel, base::Align::left),
+                               terminal::Color::bold, style)
+            << "    " << terminal::paint("QUEST: softmax(q.k / |k|)", terminal::Color::bold, style) << "\n"
             << "key norm  " << panel << "    " << panel << "\n";
   for (const auto& row : growth) {
-    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, base::Align::right) << "  " << reading_cells(row.standard, style) << "    "
-              << reading_cells(row.quest, style) << "\n";
+    std::cout << terminal::pad(terminal::fixed(row.key_norm, 0), 8, base::Align::right) << "  "
+              << reading_cells(row.standard, style) << "    " << reading_cells(row.quest, style) << "\n";
   }
 }
 
@@ -101,10 +105,12 @@ std::array<bench::AttentionShape, 2> demo_shapes() {
   return {std::move(vision), std::move(language)};
 }
 
-void print_time(const std::string& who, double milliseconds, double slowest, double ours, const terminal::TerminalStyle& style) {
+void print_time(const std::string& who, double milliseconds, double slowest, double ours,
+                const terminal::TerminalStyle& style) {
   const bool is_ours = milliseconds == ours;
   std::cout << "  " << terminal::pad(who, 16, base::Align::left)
-            << terminal::paint(terminal::bar(milliseconds / slowest, kTimeBarCells, style), is_ours ? terminal::Color::green : terminal::Color::plain, style)
+            << terminal::paint(terminal::bar(milliseconds / slowest, kTimeBarCells, style),
+                               is_ours ? terminal::Color::green : terminal::Color::plain, style)
             << terminal::pad(terminal::three_digits(milliseconds) + " ms", 11, base::Align::right);
   if (!is_ours) std::cout << terminal::pad(terminal::fixed(milliseconds / ours, 2) + "x", 9, base::Align::right);
   std::cout << "\n";

@@ -76,7 +76,8 @@ std::filesystem::path weights_of(const EvalCommand& command) {
   for (const char* name : {train::kBestWeights, train::kLastWeights}) {
     if (std::filesystem::exists(folder / name)) return folder / name;
   }
-  throw app::UsageError("the run in \"" + folder.string() + "\" has no weights yet; they come with its first evaluation");
+  throw app::UsageError("the run in \"" + folder.string() +
+                        "\" has no weights yet; they come with its first evaluation");
 }
 
 void print(const metrics::Values& metrics, const std::filesystem::path& weights, const std::string& json_path) {
@@ -139,10 +140,13 @@ void add_eval_command(CLI::App& program) {
   command->add_option("run", state->subject, "A run of `quest train`; or, with --weights, the recipe of their model")
       ->required()
       ->type_name("RUN|RECIPE");
-  command->add_option("--weights", state->weights, "Weights: .safetensors, or a .pth state dict; by default the run's best")
+  command
+      ->add_option("--weights", state->weights,
+                   "Weights: .safetensors, or a .pth state dict; by default the run's best")
       ->type_name("FILE");
-  command->add_option("--with", state->evaluation,
-                      "An evaluation instead of the task's own; it is kept in the run. One of: " + evaluations_text())
+  command
+      ->add_option("--with", state->evaluation,
+                   "An evaluation instead of the task's own; it is kept in the run. One of: " + evaluations_text())
       ->type_name("EVALUATION");
   app::add_recipe_options(*command, state->options);
   app::add_machine_options(*command, state->machine);

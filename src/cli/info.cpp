@@ -8,17 +8,17 @@
 #include <memory>
 #include <thread>
 
-#include "attention/choice.h"
-#include "bench/attention_shape.h"
-#include "cli/commands.h"
-#include "bench/device_clock.h"
 #include "app/dtype_option.h"
 #include "app/formulation_option.h"
-#include "terminal/table.h"
-#include "bench/unit_gain.h"
 #include "app/versions.h"
+#include "attention/choice.h"
+#include "bench/attention_shape.h"
+#include "bench/device_clock.h"
+#include "bench/unit_gain.h"
+#include "cli/commands.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cuda/choice.h"
+#include "terminal/table.h"
 
 namespace quest::cli {
 namespace {

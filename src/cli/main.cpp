@@ -8,10 +8,10 @@
 #include <exception>
 #include <iostream>
 
-#include "cli/commands.h"
 #include "app/interrupt.h"
 #include "app/usage_error.h"
 #include "app/versions.h"
+#include "cli/commands.h"
 #include "domains/domain.h"
 #include "recipe/settings.h"
 

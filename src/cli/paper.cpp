@@ -91,17 +91,20 @@ void run_overview(const PaperCommand& command) {
     for (auto& item : json_of(experiment, known)) items.push_back(std::move(item));
     for (const auto& problem : known.runs.problems) std::cerr << "left out: " << problem << "\n";
   }
-  std::cout << terminal::render(overview(command), style_of(command)) << "\npaper and ours: QUEST / standard attention\n\n"
+  std::cout << terminal::render(overview(command), style_of(command))
+            << "\npaper and ours: QUEST / standard attention\n\n"
             << states_text();
   app::write_json_file(command.json_path, nlohmann::ordered_json({{"items", items}}).dump(2) + "\n");
 }
 
-std::size_t train_missing(const PaperCommand& command, const Experiment& experiment, const std::filesystem::path& folder) {
+std::size_t train_missing(const PaperCommand& command, const Experiment& experiment,
+                          const std::filesystem::path& folder) {
   if (experiment.sweep.empty()) {
     throw app::UsageError("--train: nothing of the experiment \"" + experiment.name + "\" runs here yet");
   }
   const auto& grids = command.small ? experiment.small : experiment.sweep;
-  if (grids.empty()) throw app::UsageError("--small: the experiment \"" + experiment.name + "\" has no smaller version");
+  if (grids.empty())
+    throw app::UsageError("--small: the experiment \"" + experiment.name + "\" has no smaller version");
   auto options = command.sweep;
   options.folder = folder;
   return app::run_sweep(paper::planned_runs(paper::narrowed(grids, command.only, command.seeds)), options);
@@ -124,7 +127,8 @@ void run_paper(const PaperCommand& command, bool asks_for_runs) {
   app::write_json_file(command.json_path,
                        nlohmann::ordered_json({{"items", json_of(experiment, known)}}).dump(2) + "\n");
   if (failed > 0) {
-    throw std::runtime_error(std::to_string(failed) + " runs failed, as told above; the same command tries those again");
+    throw std::runtime_error(std::to_string(failed) +
+                             " runs failed, as told above; the same command tries those again");
   }
 }
 

@@ -1,8 +1,8 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "cli/commands.h"
 #include "app/usage_error.h"
+#include "cli/commands.h"
 
 namespace quest::cli {
 

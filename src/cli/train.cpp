@@ -107,11 +107,12 @@ void run_dry(const TrainCommand& command, const app::TaskRecipe& recipe, train::
 void train_one_packed(const TrainCommand& command, const app::RunRequest& request) {
   if (command.dry_run) throw app::UsageError("--dry-run: the runs of this task are too small to plan; leave it out");
   const auto& task = app::find_task(app::task_of(app::settings_of(request)));
-  app::PackedSweep sweep{.recipe = request.recipe.empty() ? (request.folder / train::kRecipeFile).string() : request.recipe,
-                         .assignments = app::assignments_of(command.options, task),
-                         .folder = request.folder,
-                         .device = command.machine.device,
-                         .threads = command.machine.threads};
+  app::PackedSweep sweep{
+      .recipe = request.recipe.empty() ? (request.folder / train::kRecipeFile).string() : request.recipe,
+      .assignments = app::assignments_of(command.options, task),
+      .folder = request.folder,
+      .device = command.machine.device,
+      .threads = command.machine.threads};
   sweep.runs.push_back(std::make_unique<app::TaskRecipe>(app::settings_of(request)));
   app::train_packed(sweep);
   std::cout << "Outcome: " << (request.folder / train::kPackedRunsFile).string() << "\n";

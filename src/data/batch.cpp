@@ -7,8 +7,8 @@ namespace quest::data {
 namespace {
 
 template <typename Change>
-std::vector<std::pair<std::string, at::Tensor>> changed(
-    const std::vector<std::pair<std::string, at::Tensor>>& tensors, const Change& change) {
+std::vector<std::pair<std::string, at::Tensor>> changed(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+                                                        const Change& change) {
   std::vector<std::pair<std::string, at::Tensor>> result;
   for (const auto& [name, tensor] : tensors) result.emplace_back(name, change(tensor));
   return result;
@@ -35,7 +35,8 @@ Batch Batch::pinned() const {
 }
 
 Batch Batch::to(at::Device device) const {
-  return {samples_, changed(tensors_, [&](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); })};
+  return {samples_,
+          changed(tensors_, [&](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); })};
 }
 
 }  // namespace quest::data

@@ -14,7 +14,8 @@ constexpr std::size_t kPassesPerWorker = 2;
 
 Loader::Loader(std::unique_ptr<Stream> stream, Load load, const LoaderOptions& options)
     : stream_(std::move(stream)), load_(std::move(load)), options_(options), next_step_(options.first_step) {
-  if (options.workers < 0) throw std::invalid_argument("expected no or some workers, got " + std::to_string(options.workers));
+  if (options.workers < 0)
+    throw std::invalid_argument("expected no or some workers, got " + std::to_string(options.workers));
   for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { work(); });
 }
 

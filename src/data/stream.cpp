@@ -112,15 +112,20 @@ class SizedStream final : public Stream {
     const std::int64_t epoch = step / steps_;
     const auto& passes = passes_of(epoch);
     // An order that makes fewer passes than the epoch has begins again.
-    const std::int64_t begin = step % steps_ % (static_cast<std::int64_t>(passes.size()) / step_passes()) * step_passes();
+    const std::int64_t begin =
+        step % steps_ % (static_cast<std::int64_t>(passes.size()) / step_passes()) * step_passes();
     const std::span<const Order> of_step(passes.data() + begin, static_cast<std::size_t>(step_passes()));
     std::int64_t count = 0;
     std::vector<Draw> result;
     for (std::int64_t pass = 0; pass < step_passes(); ++pass) {
       const auto& samples = of_step[static_cast<std::size_t>(pass)];
       if (pass / options_.accumulate == rank) {
-        result.push_back(
-            {.seed = options_.seed, .step = step, .epoch = epoch, .step_samples = 0, .first = count, .samples = samples});
+        result.push_back({.seed = options_.seed,
+                          .step = step,
+                          .epoch = epoch,
+                          .step_samples = 0,
+                          .first = count,
+                          .samples = samples});
       }
       count += static_cast<std::int64_t>(samples.size());
     }
@@ -161,13 +166,12 @@ class SizedStream final : public Stream {
 }  // namespace
 
 base::Random Draw::random(std::size_t sample) const {
-  return {seed,
-          {base::kAugmentation, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(first) + sample}};
+  return {seed, {base::kAugmentation, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(first) + sample}};
 }
 
 std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOptions& options) {
-  return std::make_unique<OrderedStream>(
-      samples, options, [=](std::int64_t epoch) { return shuffled(samples, options.seed, epoch); });
+  return std::make_unique<OrderedStream>(samples, options,
+                                         [=](std::int64_t epoch) { return shuffled(samples, options.seed, epoch); });
 }
 
 std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies, const StreamOptions& options) {

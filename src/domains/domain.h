@@ -49,8 +49,7 @@ class TaskFactory {
 
   virtual void describe(recipe::Fields& fields) = 0;
   // What `--data TEXT` stands for: keys and their values.
-  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> data_settings(
-      const std::string& text) const {
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> data_settings(const std::string& text) const {
     return {{"data.folder", text}};
   }
   // Gets what is missing, where that can be fetched.
@@ -101,8 +100,8 @@ struct Domain {
 // Every domain of the program, by name.
 [[nodiscard]] std::span<const Domain> all();
 
-// Throws std::logic_error that names two domains which declare the same task or verb, or a task that declares neither or
-// both of factory and packed.
+// Throws std::logic_error that names two domains which declare the same task or verb, or a task that declares neither
+// or both of factory and packed.
 void check(std::span<const Domain> domains);
 
 }  // namespace quest::domains

@@ -38,8 +38,8 @@ void check(std::span<const Domain> domains) {
     for (const auto& task : domain.tasks) {
       tasks.add(task.name, domain.name);
       if ((task.factory == nullptr) == (task.packed == nullptr)) {
-        throw std::logic_error("the task \"" + std::string(task.name) + "\" in src/domains/" + std::string(domain.name) +
-                               " must declare a factory or a packed task, and not both");
+        throw std::logic_error("the task \"" + std::string(task.name) + "\" in src/domains/" +
+                               std::string(domain.name) + " must declare a factory or a packed task, and not both");
       }
     }
     for (const auto& verb : domain.verbs) verbs.add(verb.name, domain.name);

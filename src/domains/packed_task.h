@@ -52,7 +52,8 @@ class PackedTask {
     constexpr std::size_t kVectorLanes = 16;  // floats of the widest vector
     return 2 * kVectorLanes * static_cast<std::size_t>(threads);
   }
-  // Runs per second of a plain PyTorch loop, for `quest bench step`; throws std::runtime_error that says why there is none.
+  // Runs per second of a plain PyTorch loop, for `quest bench step`; throws std::runtime_error that says why there is
+  // none.
   [[nodiscard]] virtual double python_rate(const PackedRun& /*run*/, const std::string& /*python*/,
                                            int /*processes*/) const {
     throw std::runtime_error("this task has no Python loop to compare with");

@@ -9,9 +9,10 @@ namespace quest::models {
 void describe_formulation(recipe::Fields& fields, Formulation& formulation) {
   std::vector<std::string> names;
   for (const auto& one : all_formulations()) names.emplace_back(one.name);
-  fields.choice_by_name("model.formulation", std::move(names), "which attention",
-                        [&formulation] { return std::string(formulation.name); },
-                        [&formulation](const std::string& name) { formulation = formulation_from_name(name); });
+  fields.choice_by_name(
+      "model.formulation", std::move(names), "which attention",
+      [&formulation] { return std::string(formulation.name); },
+      [&formulation](const std::string& name) { formulation = formulation_from_name(name); });
 }
 
 void describe_transformer(recipe::Fields& fields, std::int64_t& dim, std::int64_t& depth, std::int64_t& heads) {

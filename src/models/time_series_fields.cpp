@@ -18,9 +18,9 @@ void describe(recipe::Fields& fields, TimeSeriesOptions& options) {
                 "dropout everywhere, attention weights included");
   fields.flag("model.mask_padding", options.mask_padding(), "keep attention off the padding of short series");
   fields.rule([&options] {
-    return options.dim() % 2 == 0 ? ""
-                                  : "model.dim must be even, for sines and cosines of the position; got " +
-                                        std::to_string(options.dim());
+    return options.dim() % 2 == 0
+               ? ""
+               : "model.dim must be even, for sines and cosines of the position; got " + std::to_string(options.dim());
   });
 }
 

@@ -97,9 +97,9 @@ class MetricUse {
       if (use.written.contains(name)) continue;
       std::string names;
       for (const auto& written : use.written) names += (names.empty() ? "" : ", ") + written;
-      throw std::runtime_error(use.place + ": " + item.label + " asks for \"" + name +
-                               "\", which the evaluation \"" + evaluation + "\" did not write for the run in \"" +
-                               use.folder + "\"; expected one of: " + (names.empty() ? "none" : names));
+      throw std::runtime_error(use.place + ": " + item.label + " asks for \"" + name + "\", which the evaluation \"" +
+                               evaluation + "\" did not write for the run in \"" + use.folder +
+                               "\"; expected one of: " + (names.empty() ? "none" : names));
     }
   }
 
@@ -189,8 +189,8 @@ bool has_ours(const Comparison::Row& row) {
 std::optional<Comparison::Row> mean_of(const std::vector<Comparison::Row>& rows, const std::string& split) {
   std::vector<const Comparison::Row*> whole;
   for (const auto& row : rows) {
-    const bool is_whole = std::ranges::all_of(
-        row.cells, [](const Cell& cell) { return cell.ours && cell.paper && cell.paper->value; });
+    const bool is_whole =
+        std::ranges::all_of(row.cells, [](const Cell& cell) { return cell.ours && cell.paper && cell.paper->value; });
     if (row.split == split && is_whole) whole.push_back(&row);
   }
   if (whole.empty()) return std::nullopt;

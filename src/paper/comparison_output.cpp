@@ -131,9 +131,8 @@ PaperMeans paper_means(const Comparison& comparison) {
 
 HeadlineTexts headline_of_means(const Comparison& comparison) {
   const auto paper = paper_means(comparison);
-  HeadlineTexts texts{.name = comparison.item->headline->name,
-                      .paper = paper_pair(columns_pair(comparison, paper.row)),
-                      .ours = ""};
+  HeadlineTexts texts{
+      .name = comparison.item->headline->name, .paper = paper_pair(columns_pair(comparison, paper.row)), .ours = ""};
   if (comparison.means.empty()) return texts;
   const auto& mean = comparison.means.front();
   const auto pair = columns_pair(comparison, mean);
@@ -219,14 +218,15 @@ HeadlineTexts headline(const Comparison& comparison) {
 Json to_json(const Comparison& comparison) {
   const auto& item = *comparison.item;
   const auto texts = headline(comparison);
-  return {{"label", item.label},
-          {"shows", item.shows},
-          {"state", state_name(item.state)},
-          {"metric", item.metric_name},
-          {"split", comparison.split.empty() ? Json() : Json(comparison.split)},
-          {"rows", to_json(comparison, comparison.rows)},
-          {"means", to_json(comparison, comparison.means)},
-          {"headline", item.headline ? Json{{"name", texts.name}, {"paper", texts.paper}, {"ours", texts.ours}} : Json()}};
+  return {
+      {"label", item.label},
+      {"shows", item.shows},
+      {"state", state_name(item.state)},
+      {"metric", item.metric_name},
+      {"split", comparison.split.empty() ? Json() : Json(comparison.split)},
+      {"rows", to_json(comparison, comparison.rows)},
+      {"means", to_json(comparison, comparison.means)},
+      {"headline", item.headline ? Json{{"name", texts.name}, {"paper", texts.paper}, {"ours", texts.ours}} : Json()}};
 }
 
 }  // namespace quest::paper

@@ -51,7 +51,8 @@ std::vector<Axis> read_axes(StrictTable& table) {
     for (const auto& item : *node->list()) {
       if (item.scalar() == nullptr) fail("expected a list of single values, got in it " + description_of(item));
       auto value = value_text(table, "axes", item);
-      if (std::ranges::find(axis.values, value) != axis.values.end()) fail("expected different values, got " + value + " twice");
+      if (std::ranges::find(axis.values, value) != axis.values.end())
+        fail("expected different values, got " + value + " twice");
       axis.values.push_back(std::move(value));
     }
     if (axis.values.empty()) fail("expected at least one value, got none");

@@ -59,7 +59,7 @@ struct Item {
   std::string label;  // "Table 7"
   std::string shows;
   State state = State::not_yet;
-  std::string metric;       // of our runs; empty for what has no number
+  std::string metric;  // of our runs; empty for what has no number
   std::string metric_place;
   std::string metric_name;  // in words: "test accuracy, %"; empty: the cells are no results
   double factor = 1.0;      // ours times this is in the paper's unit
@@ -97,7 +97,8 @@ struct Experiment {
 // two of them have.
 [[nodiscard]] std::span<const Experiment> experiments();
 
-// `place` is the file's name, for messages. Throws recipe::RecipeError that begins with the place: "paper/x.toml:12:3: …".
+// `place` is the file's name, for messages. Throws recipe::RecipeError that begins with the place: "paper/x.toml:12:3:
+// …".
 [[nodiscard]] Experiment parse_experiment(const std::string& name, std::string_view toml, const std::string& place);
 
 }  // namespace quest::paper

@@ -68,11 +68,10 @@ std::string difference(const Run& run, const Settings& settings, const Settings&
   for (const auto* side : {&settings, &usual}) {
     for (const auto& [key, value] : *side) keys.insert(key);
   }
-  const auto key = *std::ranges::find_if(keys, [&](const std::string& name) {
-    return value_or_missing(settings, name) != value_or_missing(usual, name);
-  });
-  return "\"" + run.folder.string() + "\" is left out: " + key + " is " + value_or_missing(settings, key) + " there and " +
-         value_or_missing(usual, key) + " in most runs of " + run.recipe +
+  const auto key = *std::ranges::find_if(
+      keys, [&](const std::string& name) { return value_or_missing(settings, name) != value_or_missing(usual, name); });
+  return "\"" + run.folder.string() + "\" is left out: " + key + " is " + value_or_missing(settings, key) +
+         " there and " + value_or_missing(usual, key) + " in most runs of " + run.recipe +
          "; keep runs of different settings in different folders";
 }
 

@@ -14,7 +14,7 @@ namespace quest::paper {
 
 struct Run {
   std::filesystem::path folder;
-  std::string recipe;                           // its name, as in run.json
+  std::string recipe;  // its name, as in run.json
   std::string task;
   std::map<std::string, std::string> settings;  // every key of its recipe.toml; texts without quotes
   std::string status;                           // as in run.json
@@ -28,8 +28,8 @@ struct Runs {
   std::vector<std::string> problems;  // what could not be read and was left out, with file and reason
 };
 
-// Every run at or below the folder, but not below a run; none where there is no such folder. An evaluation that cannot be
-// read is left out of its run. A folder with parts of a run and without its run.json is a problem.
+// Every run at or below the folder, but not below a run; none where there is no such folder. An evaluation that cannot
+// be read is left out of its run. A folder with parts of a run and without its run.json is a problem.
 [[nodiscard]] Runs read_runs(const std::filesystem::path& folder);
 
 // Whether a run with that status is done, and well.

@@ -110,8 +110,8 @@ std::vector<Grid> narrowed(std::vector<Grid> grids, std::span<const std::string>
       axis->values = values;
     }
     if (!is_known || values.empty()) {
-      throw recipe::RecipeError("--only " + text + ": expected KEY=VALUE,VALUE with a key that this experiment varies: " +
-                                axis_names(grids));
+      throw recipe::RecipeError(
+          "--only " + text + ": expected KEY=VALUE,VALUE with a key that this experiment varies: " + axis_names(grids));
     }
   }
   if (seeds > 0) {

@@ -13,9 +13,9 @@
 namespace quest::paper {
 
 struct PlannedRun {
-  std::string place;              // of its grid, for messages
+  std::string place;  // of its grid, for messages
   std::string recipe;
-  Match settings;                 // what all share, the axes', and the seed
+  Match settings;  // what all share, the axes', and the seed
   // Below the experiment's: the recipe where there are several, the values of the axes, then seed-N.
   std::filesystem::path folder;
   std::vector<std::string> evaluations;

@@ -19,7 +19,7 @@ struct TomlNode {
   using List = std::vector<TomlNode>;
   using Table = std::vector<TomlEntry>;
 
-  std::string place;                                // of its key, or of itself in a list: "paper/x.toml:12:3"
+  std::string place;                                 // of its key, or of itself in a list: "paper/x.toml:12:3"
   std::pair<std::uint32_t, std::uint32_t> position;  // the same as line and column
   std::variant<recipe::Scalar, List, Table> content;
 

@@ -193,8 +193,9 @@ void Fields::choice_by_name(std::string key, std::vector<std::string> names, std
 }
 
 void Fields::choice(std::string key, std::string& target, std::vector<std::string> choices, std::string help) {
-  choice_by_name(std::move(key), std::move(choices), std::move(help), [&target] { return target; },
-                 [&target](const std::string& name) { target = name; });
+  choice_by_name(
+      std::move(key), std::move(choices), std::move(help), [&target] { return target; },
+      [&target](const std::string& name) { target = name; });
 }
 
 void Fields::numbers(std::string key, std::vector<double>& target, Range range, std::string help) {

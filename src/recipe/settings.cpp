@@ -27,7 +27,8 @@ Scalar scalar_of(const toml::node& node, const std::string& key, const std::stri
   if (const auto* text = node.as_string()) return text->get();
   std::ostringstream type;
   type << node.type();
-  throw RecipeError(place + ": " + key + ": expected a number, true, false, a text or a list of them, got a TOML " + type.str());
+  throw RecipeError(place + ": " + key + ": expected a number, true, false, a text or a list of them, got a TOML " +
+                    type.str());
 }
 
 Value value_of(const toml::node& node, const std::string& key, const std::string& place) {

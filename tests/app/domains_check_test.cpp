@@ -73,7 +73,8 @@ TEST(Domains, MayNotTakeTheProgramsVerbs) {
 }
 
 TEST(Domains, ATaskIsEitherPackedOrHasAFactory) {
-  for (const auto& task : {TaskEntry{.name = "a"}, TaskEntry{.name = "a", .factory = no_factory, .packed = no_packed}}) {
+  for (const auto& task :
+       {TaskEntry{.name = "a"}, TaskEntry{.name = "a", .factory = no_factory, .packed = no_packed}}) {
     EXPECT_EQ(problem_of({{.name = "one", .tasks = {task}}}),
               "the task \"a\" in src/domains/one must declare a factory or a packed task, and not both");
   }

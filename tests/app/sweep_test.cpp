@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "app/packed_sweep.h"
 #include "app/usage_error.h"
 #include "paper/runs.h"
@@ -26,8 +25,11 @@ class PackedSweeps : public testing::ScratchFolder {
   [[nodiscard]] std::vector<paper::PlannedRun> planned(const std::vector<std::string>& rates) const {
     std::vector<paper::PlannedRun> runs;
     for (const auto& rate : rates) {
-      runs.push_back({.place = "my.toml:1:1", .recipe = kPacked, .settings = {{"optimizer.lr", rate}, {"seed", "0"}},
-                      .folder = rate, .evaluations = {}});
+      runs.push_back({.place = "my.toml:1:1",
+                      .recipe = kPacked,
+                      .settings = {{"optimizer.lr", rate}, {"seed", "0"}},
+                      .folder = rate,
+                      .evaluations = {}});
     }
     return runs;
   }

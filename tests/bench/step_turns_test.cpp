@@ -71,7 +71,9 @@ TEST(TurnThread, EndsInTheMiddleOfTheWorkAndCleansUp) {
 
 TEST(TurnThread, ThatNeverHadATurnEndsToo) {
   bool begun = false;
-  { const TurnThread thread([&](const auto& /*pause*/) { begun = true; }); }
+  {
+    const TurnThread thread([&](const auto& /*pause*/) { begun = true; });
+  }
   EXPECT_FALSE(begun);
 }
 

@@ -35,8 +35,7 @@ class PackedProgram : public ::testing::Test {
 };
 
 TEST_F(PackedProgram, TrainsTheGridPrintsItAndKeepsWhatIsFinished) {
-  const auto outcome =
-      run_quest(sweep() + "--set train.epochs=2 --json " + (folder_.path() / "paper.json").string());
+  const auto outcome = run_quest(sweep() + "--set train.epochs=2 --json " + (folder_.path() / "paper.json").string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   for (const char* text : {"40 runs, 0 of them have ended", "40 runs in", "Figure 3: ", "success, %", "(20)"}) {
     expect_contains(outcome, text);
@@ -113,20 +112,20 @@ TEST_P(BadPackedCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
 
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadPackedCalls,
-    ::testing::Values(
-        BadCall{"train toy/spurious --set data.tokens=-1", "data.tokens: expected a whole number from 1"},
-        BadCall{"train toy/spurious --set model.wiring=post", "pre-norm or algorithm"},
-        BadCall{"train toy/spurious --set model.formulation=qest", "expected one of standard"},
-        BadCall{"train toy/spurious --set model.formulation=elliptical", "estimated from data"},
-        BadCall{"train toy/spurious --device tpu", "--device"}, BadCall{"train toy/spurious --threads 0", "--threads"},
-        BadCall{"train toy/spurious --set seed=-1", "seed: expected a whole number from 0, got -1"},
-        BadCall{"train toy/spurious --set optimizer.lr=-1", "expected a number from 0 to 10, got -1"},
-        BadCall{"train toy/spurius", "the nearest is \"toy/spurious\""},
-        BadCall{"paper toy --train --only model.formulaton=quest", "model.formulation"},
-        BadCall{"paper toy --train --only model.formulation=quest,qest", "expected one of standard"},
-        BadCall{"bench step toy/spurious --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
-        BadCall{"bench step toy/spurious --set data.samples=0", "data.samples: expected"},
-        BadCall{"bench step toy/spurious --workers 2", "--workers and --load-cost"}));
+    ::testing::Values(BadCall{"train toy/spurious --set data.tokens=-1", "data.tokens: expected a whole number from 1"},
+                      BadCall{"train toy/spurious --set model.wiring=post", "pre-norm or algorithm"},
+                      BadCall{"train toy/spurious --set model.formulation=qest", "expected one of standard"},
+                      BadCall{"train toy/spurious --set model.formulation=elliptical", "estimated from data"},
+                      BadCall{"train toy/spurious --device tpu", "--device"},
+                      BadCall{"train toy/spurious --threads 0", "--threads"},
+                      BadCall{"train toy/spurious --set seed=-1", "seed: expected a whole number from 0, got -1"},
+                      BadCall{"train toy/spurious --set optimizer.lr=-1", "expected a number from 0 to 10, got -1"},
+                      BadCall{"train toy/spurius", "the nearest is \"toy/spurious\""},
+                      BadCall{"paper toy --train --only model.formulaton=quest", "model.formulation"},
+                      BadCall{"paper toy --train --only model.formulation=quest,qest", "expected one of standard"},
+                      BadCall{"bench step toy/spurious --json /no/such/folder/toy.json", "/no/such/folder/toy.json"},
+                      BadCall{"bench step toy/spurious --set data.samples=0", "data.samples: expected"},
+                      BadCall{"bench step toy/spurious --workers 2", "--workers and --load-cost"}));
 
 }  // namespace
 }  // namespace quest::cli

@@ -45,8 +45,8 @@ TEST_P(BadCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadCalls,
     ::testing::Values(
-        BadCall{"", "one of demo, train, eval"}, BadCall{"bench", "one of step, attention"}, BadCall{"bench fly", "fly"},
-        BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
+        BadCall{"", "one of demo, train, eval"}, BadCall{"bench", "one of step, attention"},
+        BadCall{"bench fly", "fly"}, BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
         BadCall{"bench attention --shape 1,2", "NAME=B,H,N,D"},
         BadCall{"bench attention --shape vit-b=1,1,1,1", "already a shape called \"vit-b\""},
         BadCall{"bench attention --only vit-x", "vit-ti"}, BadCall{"bench attention --threads 0", "--threads"},
@@ -109,11 +109,10 @@ TEST(Program, DemoShowsTheCollapseAndTheSpeed) {
 TEST(Program, DemoTrainsASmallExperimentWhenItIsAsked) {
   const testing::TemporaryFolder folder;
   const auto runs = (folder.path() / "runs").string();
-  const auto outcome = run_quest("demo --train --runs " + runs +
-                                 " 2>&1 & child=$!; until ls " + runs +
+  const auto outcome = run_quest("demo --train --runs " + runs + " 2>&1 & child=$!; until ls " + runs +
                                  "/*/run.json >/dev/null 2>&1; do sleep 0.05; done; kill -INT $child; wait $child");
   EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
-  for (const char* text : {"A tiny transformer on made-up data", "720 runs, 0 of them", "kept in " }) {
+  for (const char* text : {"A tiny transformer on made-up data", "720 runs, 0 of them", "kept in "}) {
     expect_contains(outcome, text);
   }
   EXPECT_EQ(outcome.output.find("growing key"), std::string::npos);
@@ -149,7 +148,8 @@ TEST_F(DataProgram, ListsEveryDataSetAndHowToGetWhatIsMissing) {
 TEST_F(DataProgram, TellsMoreOfOne) {
   const auto outcome = run_quest("data Heartbeat");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"204 cases to train", "domain       timeseries", "where        missing", "to get it    unpack"}) {
+  for (const char* text :
+       {"204 cases to train", "domain       timeseries", "where        missing", "to get it    unpack"}) {
     expect_contains(outcome, text);
   }
 }

@@ -75,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadTraining{"train images/fashion-mnist-tiny --set optimizer.lr=fast", "expected a number above 0, got fast"},
         BadTraining{"train images/fashion-mnist-tiny --set optimizer.lr=0.1,0.2",
                     "expected a number above 0, got 0.1,0.2"},
-        BadTraining{"train images/fashion-mnist-tiny --set train.epochs=1.5", "expected a whole number from 1, got 1.5"},
+        BadTraining{"train images/fashion-mnist-tiny --set train.epochs=1.5",
+                    "expected a whole number from 1, got 1.5"},
         BadTraining{"train images/fashion-mnist-tiny --set data.flip=perhaps", "data.flip: expected true or false"},
         BadTraining{"train images/fashion-mnist-tiny --set model.heads=7", "model.dim must be a multiple"},
         BadTraining{"train images/fashion-mnist-tiny --set lr", "expected key=value"},
@@ -113,9 +114,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadRecipe{"empty", "", "expected the key \"task\""},
         BadRecipe{"unknown_task", "task = \"imgae\"\n", "there is no task \"imgae\"; the nearest is \"image\""},
         BadRecipe{"task_is_a_number", "task = 3\n", "there is no task \"3\""},
-        BadRecipe{"unknown_key", "task = \"image\"\n[optimizer]\nlrr = 1\n", "my.toml:3:1: there is no key "
-                                                                                "\"optimizer.lrr\"; the nearest is "
-                                                                                "\"optimizer.lr\""},
+        BadRecipe{"unknown_key", "task = \"image\"\n[optimizer]\nlrr = 1\n",
+                  "my.toml:3:1: there is no key "
+                  "\"optimizer.lrr\"; the nearest is "
+                  "\"optimizer.lr\""},
         BadRecipe{"list_where_a_number_belongs", "task = \"image\"\n[optimizer]\nlr = [0.1, 0.2]\n",
                   "my.toml:3:1: optimizer.lr: expected a number above 0, got [0.1, 0.2]"},
         BadRecipe{"text_where_a_number_belongs", "task = \"image\"\n[train]\nepochs = \"ten\"\n",

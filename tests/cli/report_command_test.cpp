@@ -147,7 +147,8 @@ TEST_F(RunFolder, ABrokenRunIsNamedAndLeftOut) {
   const auto before = items_of("toy");
   const auto elsewhere = fs::path(runs()) / "timeseries";
   write(elsewhere / "no-json/run.json", "{ \"status\": ");
-  write(elsewhere / "no-recipe/run.json", R"({"task": "timeseries", "recipe": "timeseries/uea", "status": "finished"})");
+  write(elsewhere / "no-recipe/run.json",
+        R"({"task": "timeseries", "recipe": "timeseries/uea", "status": "finished"})");
   write(elsewhere / "rest/recipe.toml", "task = \"timeseries\"\n");
   const auto outcome = run_quest("paper timeseries --runs " + runs());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
@@ -164,7 +165,8 @@ TEST(PaperCommand, ClaimsNothingWithoutARun) {
   EXPECT_EQ(outcome.output.find("/ 0 "), std::string::npos);
   const auto toy = run_quest("paper toy --runs /no/such/folder");
   EXPECT_EQ(toy.exit_code, 0) << toy.output;
-  expect_contains(toy, "No run has ended in \"/no/such/folder/toy\" yet; `quest paper toy --train` trains what is missing");
+  expect_contains(toy,
+                  "No run has ended in \"/no/such/folder/toy\" yet; `quest paper toy --train` trains what is missing");
   expect_contains(run_quest("paper imagenet"), "Nothing of this runs here yet");
 }
 
@@ -183,12 +185,13 @@ TEST_P(BadPapers, EndWithTwo) {
 
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadPapers,
-    ::testing::Values(
-        BadPaper{"paper imagnet", "there is no experiment \"imagnet\"; the nearest is \"imagenet\"; expected one of "},
-        BadPaper{"paper toy --seeds 3", "without --train"}, BadPaper{"paper toy --set seed=1", "without --train"},
-        BadPaper{"paper --train", "--train: expected the name of an experiment; one of "},
-        BadPaper{"paper imagenet --train", "nothing of the experiment \"imagenet\" runs here yet"},
-        BadPaper{"paper --json /no/such/folder/paper.json", "/no/such/folder/paper.json"}));
+    ::testing::Values(BadPaper{"paper imagnet",
+                               "there is no experiment \"imagnet\"; the nearest is \"imagenet\"; expected one of "},
+                      BadPaper{"paper toy --seeds 3", "without --train"},
+                      BadPaper{"paper toy --set seed=1", "without --train"},
+                      BadPaper{"paper --train", "--train: expected the name of an experiment; one of "},
+                      BadPaper{"paper imagenet --train", "nothing of the experiment \"imagenet\" runs here yet"},
+                      BadPaper{"paper --json /no/such/folder/paper.json", "/no/such/folder/paper.json"}));
 
 }  // namespace
 }  // namespace quest::cli

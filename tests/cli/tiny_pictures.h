@@ -20,7 +20,8 @@ inline void write_idx(const std::filesystem::path& file, const std::vector<std::
 }
 
 // Of class c the rows from 2c on are bright.
-inline void write_tiny_pictures(const std::filesystem::path& folder, std::uint32_t train = 64, std::uint32_t test = 30) {
+inline void write_tiny_pictures(const std::filesystem::path& folder, std::uint32_t train = 64,
+                                std::uint32_t test = 30) {
   constexpr std::uint32_t kSide = 28;
   std::filesystem::create_directories(folder);
   for (const auto& [prefix, count] : {std::pair(std::string("train"), train), std::pair(std::string("t10k"), test)}) {

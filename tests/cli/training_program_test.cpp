@@ -190,14 +190,16 @@ TEST_F(TrainingProgram, ThePackagesPicturesAreFoundWithoutBeingNamed) {
 class StepBench : public TrainingProgram {
  protected:
   [[nodiscard]] std::string bench(const std::string& more) const {
-    return "bench step " + tiny_model() + "--formulations standard --steps 10 --rounds 1 --set train.batch_size=4 " + more;
+    return "bench step " + tiny_model() + "--formulations standard --steps 10 --rounds 1 --set train.batch_size=4 " +
+           more;
   }
 };
 
 TEST_F(StepBench, TimesTheEngineBesideTheBareWorkAndPython) {
   const auto outcome = run_quest(bench("--workers 1 --json " + in_folder("bench.json").string()));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"engine ms", "overhead", "vs Python", "standard", "1 worker"}) expect_contains(outcome, text);
+  for (const char* text : {"engine ms", "overhead", "vs Python", "standard", "1 worker"})
+    expect_contains(outcome, text);
   const auto times = json("bench.json")[0];
   for (const char* key : {"engine_ms", "bare_ms", "python_ms", "load_ms", "engine_workers_ms"}) {
     EXPECT_GT(times[key], 0.0) << key << "\n" << outcome.output;

@@ -12,9 +12,7 @@ namespace {
 
 using quest::testing::message_of;
 
-Batch two_tensors() {
-  return {3, {{"inputs", torch::arange(12.0).view({3, 4})}, {"labels", torch::arange(3)}}};
-}
+Batch two_tensors() { return {3, {{"inputs", torch::arange(12.0).view({3, 4})}, {"labels", torch::arange(3)}}}; }
 
 TEST(Batch, GivesItsTensorsByName) {
   const auto batch = two_tensors();

@@ -126,13 +126,12 @@ TEST(Loader, WhatAPassThrowsConcernsThatPassAlone) {
   const auto expected = all_passes({.end_step = kSteps});
   const auto is_bad = [](const Draw& draw) { return draw.step % 3 == 1 && draw.first == 0; };
   for (const int workers : {0, 1, 2, 7}) {
-    Loader loader(
-        stream(),
-        [&](const Draw& draw) {
-          if (is_bad(draw)) throw BadSample("sample of step " + std::to_string(draw.step));
-          return load_unevenly(draw);
-        },
-        {.workers = workers, .end_step = kSteps});
+    Loader loader(stream(),
+                  [&](const Draw& draw) {
+                    if (is_bad(draw)) throw BadSample("sample of step " + std::to_string(draw.step));
+                    return load_unevenly(draw);
+                  },
+                  {.workers = workers, .end_step = kSteps});
     int bad = 0;
     for (const auto& pass : expected) {
       if (is_bad(pass.draw)) {
@@ -153,31 +152,29 @@ TEST(Loader, LoadsAtTheSameTime) {
   std::condition_variable changed;
   int inside = 0;
   int most = 0;
-  Loader loader(
-      stream(),
-      [&](const Draw& draw) {
-        std::unique_lock lock(mutex);
-        most = std::max(most, ++inside);
-        changed.notify_all();
-        // The first wait for each other; where they do not meet, the test fails instead of hanging.
-        changed.wait_for(lock, seconds(20), [&] { return most == kWorkers; });
-        --inside;
-        return load(draw);
-      },
-      {.workers = kWorkers, .end_step = kSteps});
+  Loader loader(stream(),
+                [&](const Draw& draw) {
+                  std::unique_lock lock(mutex);
+                  most = std::max(most, ++inside);
+                  changed.notify_all();
+                  // The first wait for each other; where they do not meet, the test fails instead of hanging.
+                  changed.wait_for(lock, seconds(20), [&] { return most == kWorkers; });
+                  --inside;
+                  return load(draw);
+                },
+                {.workers = kWorkers, .end_step = kSteps});
   (void)all_passes(loader);
   EXPECT_EQ(most, kWorkers);
 }
 
 TEST(Loader, WithoutWorkersLoadsWhereItIsAsked) {
   std::vector<std::thread::id> threads;
-  Loader loader(
-      stream(),
-      [&](const Draw& draw) {
-        threads.push_back(std::this_thread::get_id());
-        return load(draw);
-      },
-      {.end_step = 3});
+  Loader loader(stream(),
+                [&](const Draw& draw) {
+                  threads.push_back(std::this_thread::get_id());
+                  return load(draw);
+                },
+                {.end_step = 3});
   (void)loader.next();
   EXPECT_EQ(threads, std::vector{std::this_thread::get_id()}) << "no pass is loaded before it is asked for";
 }
@@ -241,14 +238,13 @@ TEST(Loader, MayEndWhileManyPassesWait) {
   std::atomic<std::int64_t> last_step = -1;
   std::atomic<int> loads = 0;
   {
-    Loader loader(
-        std::make_unique<WatchedStream>(last_step, kPasses),
-        [&](const Draw& draw) {
-          ++loads;
-          std::this_thread::sleep_for(milliseconds(1));
-          return load(draw);
-        },
-        {.workers = 2, .end_step = 5});
+    Loader loader(std::make_unique<WatchedStream>(last_step, kPasses),
+                  [&](const Draw& draw) {
+                    ++loads;
+                    std::this_thread::sleep_for(milliseconds(1));
+                    return load(draw);
+                  },
+                  {.workers = 2, .end_step = 5});
     (void)loader.next();
   }
   EXPECT_LT(loads, kPasses) << "what nobody will read was loaded";

@@ -5,8 +5,8 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "data/weights/safetensors.h"
 #include "data/sets/time_series.h"
+#include "data/weights/safetensors.h"
 
 int main(int count, char** arguments) {
   try {

@@ -40,7 +40,8 @@ std::vector<Kind> ordered_kinds() {
 
 std::vector<Kind> all_kinds() {
   auto kinds = ordered_kinds();
-  kinds.push_back({"sized", [](auto samples, const auto& options) { return sized_stream(sizes_of(samples, 4), options); }});
+  kinds.push_back(
+      {"sized", [](auto samples, const auto& options) { return sized_stream(sizes_of(samples, 4), options); }});
   return kinds;
 }
 
@@ -132,8 +133,7 @@ TEST(OrderedStreams, SeveralProcessesTakeWhatOneWithTheLargerBatchTakes) {
       ASSERT_GE(several->steps_per_epoch(), one->steps_per_epoch() - 1);
       for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
         for (std::int64_t step = 0; step < several->steps_per_epoch(); ++step) {
-          const auto of_several =
-              draws_of_step(*several, epoch * several->steps_per_epoch() + step, options.processes);
+          const auto of_several = draws_of_step(*several, epoch * several->steps_per_epoch() + step, options.processes);
           const auto of_one = draws_of_step(*one, epoch * one->steps_per_epoch() + step, 1);
           ASSERT_EQ(samples_of(of_several), samples_of(of_one)) << epoch << " " << step;
           EXPECT_EQ(of_several.front().epoch, epoch);
@@ -343,7 +343,8 @@ TEST(SizedStream, RefusesTooLittleForOneStep) {
             "the training set does not fill one step of 4 passes of size 10; make passes smaller, or start fewer "
             "processes");
   EXPECT_THROW((void)sized_stream({}, {.batch = 10}), std::invalid_argument);
-  EXPECT_EQ(message_of([&] { (void)sized_stream(sizes, {.batch = 0}); }), "expected at least one element a pass, got 0");
+  EXPECT_EQ(message_of([&] { (void)sized_stream(sizes, {.batch = 0}); }),
+            "expected at least one element a pass, got 0");
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ using Numbers = std::vector<double>;
 constexpr std::int64_t kParts = 11;
 
 // What no sum of other parts could give by chance.
-Numbers numbers_of(std::int64_t part) { return {std::sqrt(static_cast<double>(part)), 1.0 / (1.0 + static_cast<double>(part))}; }
+Numbers numbers_of(std::int64_t part) {
+  return {std::sqrt(static_cast<double>(part)), 1.0 / (1.0 + static_cast<double>(part))};
+}
 
 std::vector<Numbers> all_numbers() {
   std::vector<Numbers> all;
@@ -35,8 +37,9 @@ std::vector<Numbers> all_numbers() {
 class PartByPart : public testing::ScratchFolder {
  protected:
   // One process of perhaps several.
-  std::vector<Numbers> compute(train::Communicator& processes, bool keeps = true,
-                               const std::function<bool()>& should_stop = [] { return false; }) {
+  std::vector<Numbers> compute(
+      train::Communicator& processes, bool keeps = true,
+      const std::function<bool()>& should_stop = [] { return false; }) {
     testing::FixedClassifier task(torch::zeros({1, 2}), torch::zeros({1}, at::kLong));
     const train::Recipe recipe;
     const Subject subject{.task = task,
@@ -55,7 +58,8 @@ class PartByPart : public testing::ScratchFolder {
       return numbers_of(part);
     });
   }
-  std::vector<Numbers> compute_alone(bool keeps = true, const std::function<bool()>& should_stop = [] { return false; }) {
+  std::vector<Numbers> compute_alone(
+      bool keeps = true, const std::function<bool()>& should_stop = [] { return false; }) {
     const auto alone = train::communicator_from_environment(at::kCPU);
     return compute(*alone, keeps, should_stop);
   }

@@ -20,8 +20,8 @@ inline void join(metrics::Metric& first, const metrics::Metric& second) {
   first.set_state(are_rows ? at::cat({first.state(), second.state()}) : first.state() + second.state());
 }
 
-// The value of one metric that saw all samples; and of metrics that saw random parts of them, some none, joined. Of many
-// such cuts that with the value farthest from it. `add(metric, first, last)` adds samples first to last - 1.
+// The value of one metric that saw all samples; and of metrics that saw random parts of them, some none, joined. Of
+// many such cuts that with the value farthest from it. `add(metric, first, last)` adds samples first to last - 1.
 template <typename Make, typename Add>
 std::pair<double, double> whole_and_joined(std::int64_t samples, const Make& make, const Add& add) {
   auto whole = make();

@@ -33,12 +33,9 @@ Run run_with(const std::string& noise, const std::string& head, double error, co
 }
 
 RunList some_runs() {
-  return {run_with("0.1", "mean", 0.5),
-          run_with("0.1", "mean", 0.7),
-          run_with("0.1", "first", 0.25),
-          run_with("0.5", "mean", 0.9, "crashed at iteration 3"),
-          run_with("0.5", "first", 0.4),
-          run_with("0.5", "first", 0.9, "crashed at iteration 9")};
+  return {run_with("0.1", "mean", 0.5),   run_with("0.1", "mean", 0.7),
+          run_with("0.1", "first", 0.25), run_with("0.5", "mean", 0.9, "crashed at iteration 3"),
+          run_with("0.5", "first", 0.4),  run_with("0.5", "first", 0.9, "crashed at iteration 9")};
 }
 
 Comparison compared(const Experiment& experiment, const RunList& runs) {
@@ -86,7 +83,8 @@ HeadlineTexts headline_with(const std::string& line, const RunList& runs, const 
 }
 
 TEST(Headline, IsOfTwoColumnsOfARow) {
-  const auto texts = headline_with("{ name = 'little', row = 'little', quest = 'mean', standard = 'first' }", some_runs());
+  const auto texts =
+      headline_with("{ name = 'little', row = 'little', quest = 'mean', standard = 'first' }", some_runs());
   EXPECT_EQ(texts.name, "little");
   EXPECT_EQ(texts.paper, "1.5 / 2.5") << "without the spread";
   EXPECT_EQ(texts.ours, "60.0 / 25.0");

@@ -38,9 +38,8 @@ Comparison compared(const Experiment& experiment, const RunList& runs) {
 
 TEST(Comparison, HasMeansAndDeviationsOfASample) {
   const auto experiment = experiment_of(kTwoByTwo);
-  const auto comparison = compared(
-      experiment, {run_with("0.1", "mean", 0.5), run_with("0.1", "mean", 0.7), run_with("0.1", "mean", 0.6),
-                   run_with("0.1", "first", 0.25)});
+  const auto comparison = compared(experiment, {run_with("0.1", "mean", 0.5), run_with("0.1", "mean", 0.7),
+                                                run_with("0.1", "mean", 0.6), run_with("0.1", "first", 0.25)});
   EXPECT_EQ(comparison.item, &experiment.items.front());
   EXPECT_EQ(comparison.columns, (std::vector<std::string>{"mean", "first"}));
   ASSERT_EQ(comparison.rows.size(), 3U);
@@ -64,9 +63,9 @@ TEST(Comparison, CountsRunsThatEndedWellAndCrashes) {
   const auto experiment = experiment_of(kTwoByTwo);
   const auto comparison =
       compared(experiment, {run_with("0.1", "mean", 0.5, "stopped early"), run_with("0.1", "mean", 0.7),
-                            run_with("0.1", "mean", 0.9, "crashed at iteration 7"), run_with("0.1", "mean", 0.9, "running"),
-                            run_with("0.1", "mean", 0.9, "interrupted"), run_with("0.1", "mean", 0.9, ""),
-                            run_with("0.5", "first", 0.9, "crashed at iteration 2")});
+                            run_with("0.1", "mean", 0.9, "crashed at iteration 7"),
+                            run_with("0.1", "mean", 0.9, "running"), run_with("0.1", "mean", 0.9, "interrupted"),
+                            run_with("0.1", "mean", 0.9, ""), run_with("0.5", "first", 0.9, "crashed at iteration 2")});
   const auto& cell = comparison.rows[0].cells[0];
   EXPECT_EQ(cell.ours->values.size(), 2U);
   EXPECT_DOUBLE_EQ(cell.ours->mean, 60.0);
@@ -78,14 +77,15 @@ TEST(Comparison, CountsRunsThatEndedWellAndCrashes) {
 
 TEST(Comparison, ValuesMatchHoweverTheyAreWritten) {
   const auto experiment = experiment_of(kTwoByTwo);
-  const auto comparison = compared(experiment, {run_with("1e-1", "mean", 0.5), run_with("0.10", "mean", 0.7),
-                                                run_with("0.11", "mean", 0.9)});
+  const auto comparison = compared(
+      experiment, {run_with("1e-1", "mean", 0.5), run_with("0.10", "mean", 0.7), run_with("0.11", "mean", 0.9)});
   EXPECT_EQ(comparison.rows[0].cells[0].ours->values.size(), 2U);
 }
 
 TEST(Comparison, TheRecipeIsAKeyToo) {
   const auto experiment = experiment_of(
-      "metric = 'error'\ncolumns = [{ title = 'c', match = { recipe = 'made-up/line' } }]\nrows = [{ title = 'r', match = {} }]\n");
+      "metric = 'error'\ncolumns = [{ title = 'c', match = { recipe = 'made-up/line' } }]\nrows = [{ title = 'r', "
+      "match = {} }]\n");
   auto other = run_with("0.1", "mean", 0.9);
   other.recipe = "made-up/curve";
   const auto comparison = compared(experiment, {run_with("0.1", "mean", 0.5), other});
@@ -116,8 +116,8 @@ rows = [{ title = "all", match = {} }]
 
 TEST(Comparison, WhatIsNotFiniteIsNoResult) {
   const auto experiment = experiment_of(kTwoByTwo);
-  const auto comparison = compared(experiment, {run_with("0.1", "mean", NAN), run_with("0.1", "mean", INFINITY),
-                                                run_with("0.1", "mean", 0.5)});
+  const auto comparison = compared(
+      experiment, {run_with("0.1", "mean", NAN), run_with("0.1", "mean", INFINITY), run_with("0.1", "mean", 0.5)});
   EXPECT_EQ(comparison.rows[0].cells[0].ours->values, std::vector<double>{50.0});
 }
 
@@ -132,17 +132,15 @@ Run split_run(const std::string& protocol, const std::string& noise, const std::
 
 TEST(Comparison, ValuesOfTheSplitHaveRowsOfTheirOwn) {
   const auto experiment = experiment_of(kTwoByTwo, kSplit, kProtocols);
-  const auto comparison = compared(
-      experiment, {split_run("own", "0.1", "mean", 0.3), split_run("holdout", "0.1", "mean", 0.4),
-                   split_run("paper", "0.1", "mean", 0.5), split_run("holdout", "0.5", "first", 0.6)});
+  const auto comparison =
+      compared(experiment, {split_run("own", "0.1", "mean", 0.3), split_run("holdout", "0.1", "mean", 0.4),
+                            split_run("paper", "0.1", "mean", 0.5), split_run("holdout", "0.5", "first", 0.6)});
   EXPECT_EQ(comparison.split, "data.protocol");
   std::vector<std::pair<std::string, std::string>> rows;
   for (const auto& row : comparison.rows) rows.emplace_back(row.title, row.split);
-  EXPECT_EQ(rows, (std::vector<std::pair<std::string, std::string>>{{"little", "paper"},
-                                                                    {"little", "holdout"},
-                                                                    {"little", "own"},
-                                                                    {"much", "holdout"},
-                                                                    {"none", ""}}))
+  EXPECT_EQ(rows,
+            (std::vector<std::pair<std::string, std::string>>{
+                {"little", "paper"}, {"little", "holdout"}, {"little", "own"}, {"much", "holdout"}, {"none", ""}}))
       << "as the sweep has them, then others; once where we have nothing";
   EXPECT_DOUBLE_EQ(comparison.rows[1].cells[0].ours->mean, 40.0);
   EXPECT_EQ(comparison.rows[1].cells[0].paper->value, 1.5);
@@ -151,11 +149,11 @@ TEST(Comparison, ValuesOfTheSplitHaveRowsOfTheirOwn) {
 
 TEST(Comparison, MeansAreOverRowsThatHaveAllColumns) {
   const auto experiment = experiment_of(kTwoByTwo, kSplit, kProtocols);
-  const auto comparison = compared(
-      experiment, {split_run("paper", "0.1", "mean", 0.4), split_run("paper", "0.1", "mean", 0.6),
-                   split_run("paper", "0.1", "first", 0.2), split_run("paper", "0.5", "mean", 0.3),
-                   split_run("paper", "0.5", "first", 0.1), split_run("holdout", "0.1", "mean", 0.9),
-                   split_run("holdout", "0.5", "mean", 0.9), split_run("holdout", "0.5", "first", 0.8)});
+  const auto comparison =
+      compared(experiment, {split_run("paper", "0.1", "mean", 0.4), split_run("paper", "0.1", "mean", 0.6),
+                            split_run("paper", "0.1", "first", 0.2), split_run("paper", "0.5", "mean", 0.3),
+                            split_run("paper", "0.5", "first", 0.1), split_run("holdout", "0.1", "mean", 0.9),
+                            split_run("holdout", "0.5", "mean", 0.9), split_run("holdout", "0.5", "first", 0.8)});
   ASSERT_EQ(comparison.means.size(), 2U);
   const auto& paper = comparison.means[0];
   EXPECT_EQ(paper.split, "paper");
@@ -176,7 +174,8 @@ TEST(Comparison, ThereAreNoMeansWithoutWholeRowsOrWhereNoneAreAsked) {
   EXPECT_TRUE(compared(experiment_of(kTwoByTwo), {run_with("0.1", "mean", 0.5)}).means.empty());
   std::string without = kTwoByTwo;
   without.replace(without.find("has_means = true"), 16, "");
-  EXPECT_TRUE(compared(experiment_of(without), {run_with("0.1", "mean", 0.5), run_with("0.1", "first", 0.5)}).means.empty());
+  EXPECT_TRUE(
+      compared(experiment_of(without), {run_with("0.1", "mean", 0.5), run_with("0.1", "first", 0.5)}).means.empty());
 }
 
 TEST(Comparison, NamesAMetricThatNoRunWrote) {
@@ -184,9 +183,10 @@ TEST(Comparison, NamesAMetricThatNoRunWrote) {
   misspelt.replace(misspelt.find("\"error\""), 7, "\"eror\"");
   auto run = run_with("0.1", "mean", 0.5);
   run.evaluations["best"]["accuracy"] = 0.9;
-  EXPECT_EQ(refusal_of<std::runtime_error>([&] { static_cast<void>(compared(experiment_of(misspelt), {run})); }),
-            "paper/line.toml:13:1: item.metric: Table 1 asks for \"eror\", which the evaluation \"best\" did not write for "
-            "the run in \"runs/line/run\"; expected one of: accuracy, error");
+  EXPECT_EQ(
+      refusal_of<std::runtime_error>([&] { static_cast<void>(compared(experiment_of(misspelt), {run})); }),
+      "paper/line.toml:13:1: item.metric: Table 1 asks for \"eror\", which the evaluation \"best\" did not write for "
+      "the run in \"runs/line/run\"; expected one of: accuracy, error");
   EXPECT_NO_THROW(static_cast<void>(compared(experiment_of(misspelt), {}))) << "who knows";
   run.evaluations.clear();
   EXPECT_NO_THROW(static_cast<void>(compared(experiment_of(misspelt), {run}))) << "its evaluation is still to come";
@@ -211,8 +211,9 @@ TEST(Comparison, NamesAKeyThatNoRunHas) {
   const auto refusal = [](const Experiment& of, const RunList& runs) {
     return refusal_of<std::runtime_error>([&] { static_cast<void>(compared(of, runs)); });
   };
-  EXPECT_EQ(refusal(experiment, {run_with("0.1", "mean", 0.5)}),
-            "paper/line.toml:20:22: item.columns.match: no run has the key \"model.haed\"; the nearest is \"model.head\"");
+  EXPECT_EQ(
+      refusal(experiment, {run_with("0.1", "mean", 0.5)}),
+      "paper/line.toml:20:22: item.columns.match: no run has the key \"model.haed\"; the nearest is \"model.head\"");
   EXPECT_EQ(refusal(experiment, {}), "");
   EXPECT_EQ(refusal(experiment_of(kTwoByTwo, "split = \"data.protocl\""), {split_run("paper", "0.1", "mean", 0.5)}),
             "paper/line.toml:3:1: split: no run has the key \"data.protocl\"; the nearest is \"data.protocol\"");
@@ -220,8 +221,9 @@ TEST(Comparison, NamesAKeyThatNoRunHas) {
 
 // It may be a key of the recipe that no run has yet.
 TEST(Comparison, AKeyMayBeThatOfARecipeWithoutRuns) {
-  auto experiment = experiment_of("metric = 'error'\ncolumns = [{ title = 'c', match = { model.depth = 2 } }]\n"
-                                  "rows = [{ title = 'r', match = {} }]\n");
+  auto experiment = experiment_of(
+      "metric = 'error'\ncolumns = [{ title = 'c', match = { model.depth = 2 } }]\n"
+      "rows = [{ title = 'r', match = {} }]\n");
   auto& deep = experiment.sweep.emplace_back(experiment.sweep.front());
   deep.recipe = "made-up/deep";
   auto run = run_with("0.1", "mean", 0.5);

@@ -32,7 +32,8 @@ TEST(EmbeddedExperiments, AreTheFilesOfTheFolder) {
 }
 
 TEST(EmbeddedExperiments, ALabelBelongsToOneFile) {
-  constexpr std::string_view kText = "title = 'T'\nsummary = 'S'\n[[item]]\nlabel = 'Table 1'\nshows = 'x'\nstate = 'not yet'";
+  constexpr std::string_view kText =
+      "title = 'T'\nsummary = 'S'\n[[item]]\nlabel = 'Table 1'\nshows = 'x'\nstate = 'not yet'";
   const std::vector<EmbeddedExperiment> files = {{"a", kText}, {"b", kText}};
   EXPECT_EQ(parse_experiments(std::span(files).first(1)).size(), 1U);
   EXPECT_EQ(refusal_of<recipe::RecipeError>([&] { static_cast<void>(parse_experiments(files)); }),

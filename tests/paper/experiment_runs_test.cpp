@@ -20,16 +20,18 @@ Runs of_experiment(const Experiment& experiment, RunList runs) {
 
 TEST(RunsOfExperiment, MayDifferInWhatTheSweepVaries) {
   const auto runs = of_experiment(
-      experiment_of(""), {run_in("a", {{"model.head", "mean"}, {"train.epochs", "9"}, {"seed", "0"}, {"data.folder", "x"}}),
-                          run_in("b", {{"model.head", "first"}, {"train.epochs", "9.0"}, {"seed", "1"}, {"data.folder", ""}}),
-                          run_in("c", {{"model.head", "other"}, {"train.epochs", "9"}, {"seed", "2"}})});
+      experiment_of(""),
+      {run_in("a", {{"model.head", "mean"}, {"train.epochs", "9"}, {"seed", "0"}, {"data.folder", "x"}}),
+       run_in("b", {{"model.head", "first"}, {"train.epochs", "9.0"}, {"seed", "1"}, {"data.folder", ""}}),
+       run_in("c", {{"model.head", "other"}, {"train.epochs", "9"}, {"seed", "2"}})});
   EXPECT_EQ(runs.runs.size(), 3U);
   EXPECT_EQ(runs.problems, std::vector<std::string>{"an earlier one"});
 }
 
 TEST(RunsOfExperiment, ThatDifferInSomethingElseAreLeftOut) {
-  const auto runs = of_experiment(experiment_of(""), {run_in("a", {{"train.epochs", "2"}}), run_in("b", {{"train.epochs", "100"}}),
-                                                     run_in("c", {{"train.epochs", "100"}}), run_in("d", {})});
+  const auto runs =
+      of_experiment(experiment_of(""), {run_in("a", {{"train.epochs", "2"}}), run_in("b", {{"train.epochs", "100"}}),
+                                        run_in("c", {{"train.epochs", "100"}}), run_in("d", {})});
   ASSERT_EQ(runs.runs.size(), 2U);
   EXPECT_EQ(runs.runs[0].folder, "b");
   ASSERT_EQ(runs.problems.size(), 3U);

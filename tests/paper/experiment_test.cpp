@@ -196,7 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Wrong{"split =", "splits =", "paper/line.toml:3:1: splits: there is no such key; the nearest is \"split\""},
         Wrong{"title = \"A line\"", "", "paper/line.toml:1:1: title: expected a text, and the key is missing"},
-        Wrong{"seeds = 3", "seed = 3", "paper/line.toml:7:1: sweep.seed: there is no such key; the nearest is \"seeds\""},
+        Wrong{"seeds = 3", "seed = 3",
+              "paper/line.toml:7:1: sweep.seed: there is no such key; the nearest is \"seeds\""},
         Wrong{"[sweep.axes]", "[sweep.axis]",
               "paper/line.toml:10:8: sweep.axis: there is no such key; the nearest is \"axes\""},
         Wrong{"decimals = 1", "decimal = 1",
@@ -210,7 +211,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"label = \"Figure 2\"", "", "paper/line.toml:41:1: item.label: expected a text, and the key is missing"},
         Wrong{"state = \"nothing to run\"", "",
               "paper/line.toml:41:1: item.state: expected a text, and the key is missing"},
-        Wrong{"name = \"few\", ", "", "paper/line.toml:39:1: item.headline.name: expected a text, and the key is missing"}));
+        Wrong{"name = \"few\", ", "",
+              "paper/line.toml:39:1: item.headline.name: expected a text, and the key is missing"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Values, WrongExperiment,
@@ -232,20 +234,23 @@ INSTANTIATE_TEST_SUITE_P(
               "paper/line.toml:10:8: sweep.axes: expected no axis \"seed\": `seeds` says how many there are"},
         Wrong{"set.train.monitor_every = 0", "set.model.head = \"mean\"",
               "paper/line.toml:9:1: sweep.set: expected keys that are no axes, got model.head"},
-        Wrong{"state = \"small version\"", "state = \"small\"",
-              "paper/line.toml:22:1: item.state: expected one of full size, small version, data needed, not yet, nothing "
-              "to run, got \"small\""},
+        Wrong{
+            "state = \"small version\"", "state = \"small\"",
+            "paper/line.toml:22:1: item.state: expected one of full size, small version, data needed, not yet, nothing "
+            "to run, got \"small\""},
         Wrong{"factor = 100", "factor = \"100\"", "paper/line.toml:26:1: item.factor: expected a number, got \"100\""},
         Wrong{"decimals = 1", "decimals = 13", "paper/line.toml:27:1: item.decimals: expected at most 12, got 13"},
         Wrong{"decimals = 1", "decimals = -1",
               "paper/line.toml:27:1: item.decimals: expected a whole number from 0, got -1"},
-        Wrong{"has_means = true", "has_means = 1", "paper/line.toml:29:1: item.has_means: expected true or false, got 1"},
+        Wrong{"has_means = true", "has_means = 1",
+              "paper/line.toml:29:1: item.has_means: expected true or false, got 1"},
         Wrong{"model.head = \"mean\" }", "model.head = [[1]] }",
               "paper/line.toml:36:21: item.rows.match: expected a list of single values, got in it a list or a table"},
         Wrong{"\"1.5\"", "1.5", "paper/line.toml:36:155: item.rows.numbers: expected a list of texts, got in it 1.5"},
-        Wrong{"\"1.5\"", "\"1.5 +- 2\"",
-              "paper/line.toml:36:144: item.rows.numbers: expected \"1.5\", \"1.5 ± 0.1\", \"~1.5\", words or \"\", got "
-              "\"1.5 +- 2\""},
+        Wrong{
+            "\"1.5\"", "\"1.5 +- 2\"",
+            "paper/line.toml:36:144: item.rows.numbers: expected \"1.5\", \"1.5 ± 0.1\", \"~1.5\", words or \"\", got "
+            "\"1.5 +- 2\""},
         Wrong{"label = \"Figure 2\"", "label = \"Table 1\"",
               "paper/line.toml:42:1: item.label: expected one of its own, got \"Table 1\" for a second time"}));
 
@@ -265,8 +270,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"{ title = \"many\"", "{ metric = \"loss\", title = \"many\"",
               "paper/line.toml:35:1: item.rows: expected metric, factor, decimals and higher_is_better in rows or in "
               "columns, got both"},
-        Wrong{"metric = \"squared_error\"\n", "",
-              ""},  // the only row that matches runs has a metric of its own
+        Wrong{"metric = \"squared_error\"\n", "", ""},  // the only row that matches runs has a metric of its own
         Wrong{"state = \"nothing to run\"", "state = \"not yet\"\nrows = [{ title = \"alone\" }]",
               "paper/line.toml:45:1: item.rows: expected both rows and columns or neither, got 1 and 0"},
         Wrong{"state = \"nothing to run\"",
@@ -282,19 +286,20 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"quest = \"few\"", "quest = \"mean\"",
               "paper/line.toml:39:42: item.headline.quest: expected the title of a column, one of \"few\", \"many\", "
               "\"none yet\"; got \"mean\""},
-        Wrong{"row = \"mean\"", "column = \"few\"",
-              "paper/line.toml:39:44: item.headline.quest: expected the title of a row, one of \"mean\", \"first\"; got "
-              "\"few\""},
+        Wrong{
+            "row = \"mean\"", "column = \"few\"",
+            "paper/line.toml:39:44: item.headline.quest: expected the title of a row, one of \"mean\", \"first\"; got "
+            "\"few\""},
         Wrong{"row = \"mean\"", "column = \"fw\"",
               "paper/line.toml:39:28: item.headline.column: expected the title of a column, one of \"few\", \"many\", "
               "\"none yet\"; got \"fw\""},
-        Wrong{"row = \"mean\"", "row = \"mean\", column = \"few\"",
-              "paper/line.toml:39:42: item.headline.column: expected a row, whose columns quest and standard name, or a "
-              "column, got both"},
+        Wrong{
+            "row = \"mean\"", "row = \"mean\", column = \"few\"",
+            "paper/line.toml:39:42: item.headline.column: expected a row, whose columns quest and standard name, or a "
+            "column, got both"},
         Wrong{"quest = \"few\", standard = \"many\"", "",
               "paper/line.toml:39:1: item.headline.quest: expected quest, standard or both, got neither"},
-        Wrong{"has_means = true", "has_means = false", ""},
-        Wrong{"row = \"mean\", ", "", ""}));  // of the means
+        Wrong{"has_means = true", "has_means = false", ""}, Wrong{"row = \"mean\", ", "", ""}));  // of the means
 
 TEST(WrongExperiment, AHeadlineOfMeansNeedsMeans) {
   std::string toml = kWhole;

@@ -29,11 +29,12 @@ inline Run run_of(Settings settings, std::map<std::string, double> best, const s
 
 // `item` is what stands below the label of its only table.
 inline Experiment experiment_of(const std::string& item, const std::string& head = "", const std::string& axes = "") {
-  return parse_experiment("line",
-                          "title = \"A line\"\nsummary = \"How well it is found\"\n" + head +
-                              "\n[[sweep]]\nrecipe = \"made-up/line\"\n[sweep.axes]\nmodel.head = [\"mean\", \"first\"]\n" +
-                              axes + "\n[[item]]\nlabel = \"Table 1\"\nshows = \"Errors\"\nstate = \"full size\"\n" + item,
-                          "paper/line.toml");
+  return parse_experiment(
+      "line",
+      "title = \"A line\"\nsummary = \"How well it is found\"\n" + head +
+          "\n[[sweep]]\nrecipe = \"made-up/line\"\n[sweep.axes]\nmodel.head = [\"mean\", \"first\"]\n" + axes +
+          "\n[[item]]\nlabel = \"Table 1\"\nshows = \"Errors\"\nstate = \"full size\"\n" + item,
+      "paper/line.toml");
 }
 
 }  // namespace quest::paper

@@ -19,8 +19,8 @@ TEST(NumberText, ReadsWhatThePaperPrints) {
 }
 
 TEST(NumberText, LeavesWordsWords) {
-  for (const char* text : {"crashed", "", "–", "4 of 5", "inf", "nan", "0x10", "423,717", "1.5 ±", "1.5 ± x",
-                           "± 0.1", "1.5 ± -0.1", "1.5±0.1", "23s", "~", "1.5.2"}) {
+  for (const char* text : {"crashed", "", "–", "4 of 5", "inf", "nan", "0x10", "423,717", "1.5 ±", "1.5 ± x", "± 0.1",
+                           "1.5 ± -0.1", "1.5±0.1", "23s", "~", "1.5.2"}) {
     EXPECT_FALSE(number_of(text).value) << text;
     EXPECT_FALSE(number_of(text).spread) << text;
     EXPECT_EQ(number_of(text).text, text);

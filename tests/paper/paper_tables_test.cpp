@@ -82,7 +82,8 @@ TEST(PaperFiles, TablesAskForKeysThatSweepsVary) {
       for (const auto* lines : {&item.rows, &item.columns}) {
         for (const auto& line : *lines) {
           for (const auto& setting : line.match.value_or(Match{})) {
-            EXPECT_TRUE(trained.contains(setting)) << line.match_place << " " << setting.first << " = " << setting.second;
+            EXPECT_TRUE(trained.contains(setting))
+                << line.match_place << " " << setting.first << " = " << setting.second;
           }
         }
       }

@@ -56,13 +56,12 @@ TEST_F(RunFolders, AreReadWithAllThatTablesNeed) {
   EXPECT_EQ(run.recipe, "made-up/line");
   EXPECT_EQ(run.task, "line");
   EXPECT_EQ(run.status, "finished");
-  EXPECT_EQ(run.settings,
-            (std::map<std::string, std::string>{{"task", "line"},
-                                                {"seed", "0"},
-                                                {"data.noise", "0.5"},
-                                                {"data.name", "A \"b\""},
-                                                {"data.sizes", "[1, 2]"},
-                                                {"data.flip", "true"}}));
+  EXPECT_EQ(run.settings, (std::map<std::string, std::string>{{"task", "line"},
+                                                              {"seed", "0"},
+                                                              {"data.noise", "0.5"},
+                                                              {"data.name", "A \"b\""},
+                                                              {"data.sizes", "[1, 2]"},
+                                                              {"data.flip", "true"}}));
   EXPECT_EQ(run.evaluations.at("best").at("error"), 0.25);
   EXPECT_TRUE(std::isnan(run.evaluations.at("best").at("loss")));
   EXPECT_EQ(run.evaluations.at("calibration").at("ece"), 3.0);
@@ -206,7 +205,8 @@ TEST_F(RunFolders, PackedRunsLookLikeOthers) {
 
 TEST_F(RunFolders, ABrokenLineOfPackedRunsIsNamedAndTheOthersRead) {
   write_run("packed");
-  write("packed/runs.jsonl", std::string(kLine) + "\n{\"settings\": \n" + kLine + "\n" + kCrash + "\n" + "{\"settings\"");
+  write("packed/runs.jsonl",
+        std::string(kLine) + "\n{\"settings\": \n" + kLine + "\n" + kCrash + "\n" + "{\"settings\"");
   const auto found = runs();
   ASSERT_EQ(found.problems.size(), 3U);
   const auto file = "\"" + path("packed/runs.jsonl").string() + "\", line ";

@@ -42,8 +42,9 @@ TEST(TomlTree, KeepsTheOrderAndPlacesOfTheFile) {
 }
 
 TEST(TomlTree, SaysWhereAFileIsNoToml) {
-  EXPECT_TRUE(refusal_of<RecipeError>([] { static_cast<void>(tree_of("a = 1\nb = = 2\n")); })
-                  .starts_with("paper/x.toml:2:5: this is no TOML: "));
+  EXPECT_TRUE(refusal_of<RecipeError>([] {
+                static_cast<void>(tree_of("a = 1\nb = = 2\n"));
+              }).starts_with("paper/x.toml:2:5: this is no TOML: "));
   EXPECT_EQ(refusal_of<RecipeError>([] { static_cast<void>(tree_of("a = [1979-05-27]\n")); }),
             "paper/x.toml:1:6: expected a text, a number, true, false, a list or a table, got a TOML date");
 }
@@ -117,7 +118,8 @@ TEST(StrictTable, NamesAKeyThatIsMissingOrEmpty) {
 }
 
 TEST(StrictTable, LeavesHaveDottedNamesInTheOrderOfTheFile) {
-  const auto tree = tree_of("[match]\nmodel.heads = 2\ndata = { name = 'x', folder = '' }\nmodel.dim = [1]\nseed = 1\n");
+  const auto tree =
+      tree_of("[match]\nmodel.heads = 2\ndata = { name = 'x', folder = '' }\nmodel.dim = [1]\nseed = 1\n");
   StrictTable table(tree, "");
   const auto leaves = table.leaves("match");
   ASSERT_TRUE(leaves);

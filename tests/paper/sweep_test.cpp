@@ -32,9 +32,8 @@ TEST(Sweep, IsAllCombinationsSeedBySeed) {
   grid.set = {{"train.epochs", "3"}};
   grid.evaluations = {"calibration"};
   const auto runs = planned_runs({{grid}});
-  EXPECT_EQ(folders_of(runs),
-            (Texts{"a/x/seed-0", "a/y/seed-0", "b/x/seed-0", "b/y/seed-0", "a/x/seed-1", "a/y/seed-1", "b/x/seed-1",
-                   "b/y/seed-1"}));
+  EXPECT_EQ(folders_of(runs), (Texts{"a/x/seed-0", "a/y/seed-0", "b/x/seed-0", "b/y/seed-0", "a/x/seed-1", "a/y/seed-1",
+                                     "b/x/seed-1", "b/y/seed-1"}));
   EXPECT_EQ(runs[5].settings, (Match{{"train.epochs", "3"}, {"data.name", "a"}, {"model.head", "y"}, {"seed", "1"}}));
   for (const auto& run : runs) {
     EXPECT_EQ(run.recipe, "made-up/line");
@@ -72,12 +71,13 @@ TEST(Sweep, TwoRunsDoNotShareAFolder) {
   auto deep = grid_of({{"model.head", {"x"}}});
   deep.place = "paper/x.toml:9:1: sweep";
   deep.set = {{"model.depth", "2"}};
-  EXPECT_EQ(refusal_of<RecipeError>([&] { static_cast<void>(planned_runs({{grid_of({{"model.head", {"x"}}}), deep}})); }),
-            "paper/x.toml:9:1: sweep: expected runs with folders of their own, got \"x/seed-0\" for a run other than the "
-            "one of paper/x.toml:4:1: sweep; make what differs an axis of both");
-  EXPECT_NE(refusal_of<RecipeError>(
-                [&] { static_cast<void>(planned_runs({{grid_of({{"data.folder", {"a/b", "a-b"}}})}})); }),
-            "");
+  EXPECT_EQ(
+      refusal_of<RecipeError>([&] { static_cast<void>(planned_runs({{grid_of({{"model.head", {"x"}}}), deep}})); }),
+      "paper/x.toml:9:1: sweep: expected runs with folders of their own, got \"x/seed-0\" for a run other than the "
+      "one of paper/x.toml:4:1: sweep; make what differs an axis of both");
+  EXPECT_NE(
+      refusal_of<RecipeError>([&] { static_cast<void>(planned_runs({{grid_of({{"data.folder", {"a/b", "a-b"}}})}})); }),
+      "");
 }
 
 TEST(NarrowedSweep, HasOtherValuesAndSeeds) {
@@ -103,7 +103,8 @@ TEST(NarrowedSweep, NamesAKeyThatNothingVaries) {
   const auto refusal = [&](const std::string& only) {
     return refusal_of<RecipeError>([&] { static_cast<void>(narrowed(grids, Texts{only}, 0)); });
   };
-  const std::string expected = ": expected KEY=VALUE,VALUE with a key that this experiment varies: data.name, model.head";
+  const std::string expected =
+      ": expected KEY=VALUE,VALUE with a key that this experiment varies: data.name, model.head";
   EXPECT_EQ(refusal("data.nmae=a"), "--only data.nmae=a" + expected);
   EXPECT_EQ(refusal("data.name"), "--only data.name" + expected);
 }

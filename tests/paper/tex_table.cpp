@@ -95,8 +95,8 @@ void compare_means(const paper::Item& item, const TexRow& row, std::vector<std::
     const auto& text = row[row.size() - item.columns.size() + i];
     const double half_a_digit = 0.5 * std::pow(10.0, -item.decimals);
     if (std::abs(mean_of(item, i) - std::stod(text)) <= half_a_digit + 1e-9) continue;
-    found.push_back("the mean of " + item.columns[i].title + " is " + paper::fixed(mean_of(item, i), item.decimals + 1) +
-                    ", the paper's " + text);
+    found.push_back("the mean of " + item.columns[i].title + " is " +
+                    paper::fixed(mean_of(item, i), item.decimals + 1) + ", the paper's " + text);
   }
 }
 

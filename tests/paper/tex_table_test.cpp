@@ -54,11 +54,10 @@ std::vector<std::string> differences_with(const std::string& from, const std::st
 }
 
 TEST(TexTable, IsRowsOfPlainTexts) {
-  EXPECT_EQ(tex_rows(kSource, "table:errors"),
-            (std::vector<TexRow>{{"5%", "Standard^\\dagger", "40.82 ± 0.81", "--"},
-                                 {"", "QUEST", "41.96 ± 0.15", "3.254 ± 0.014"},
-                                 {"10%", "Standard", "crashed", "crashed"},
-                                 {"", "QUEST", "57.51", ""}}));
+  EXPECT_EQ(tex_rows(kSource, "table:errors"), (std::vector<TexRow>{{"5%", "Standard^\\dagger", "40.82 ± 0.81", "--"},
+                                                                    {"", "QUEST", "41.96 ± 0.15", "3.254 ± 0.014"},
+                                                                    {"10%", "Standard", "crashed", "crashed"},
+                                                                    {"", "QUEST", "57.51", ""}}));
   EXPECT_EQ(tex_rows(kSource, "table:other"), (std::vector<TexRow>{{"A", "1"}}));
   EXPECT_TRUE(tex_rows(kSource, "table:none").empty());
   EXPECT_EQ(tex_table_labels(std::string(kSource)), (std::vector<std::string>{"table:other", "table:errors"}));
@@ -79,18 +78,18 @@ TEST(TexTable, NoticesWhatDiffers) {
 }
 
 TEST(TexTable, ComparesAveragesWithTheMeans) {
-  const auto item = paper::parse_experiment(
-                        "x",
-                        "title = 'T'\nsummary = 'S'\n[[item]]\nlabel = 'L'\nshows = 'x'\nstate = 'not yet'\nhas_means = "
-                        "true\ndecimals = 1\ncolumns = [{ title = 'a' }]\nrows = [{ title = 'r', numbers = ['1.0'] }, { "
-                        "title = 's', numbers = ['2.5'] }]\n",
-                        "x")
-                        .items.front();
+  const auto item =
+      paper::parse_experiment(
+          "x",
+          "title = 'T'\nsummary = 'S'\n[[item]]\nlabel = 'L'\nshows = 'x'\nstate = 'not yet'\nhas_means = "
+          "true\ndecimals = 1\ncolumns = [{ title = 'a' }]\nrows = [{ title = 'r', numbers = ['1.0'] }, { "
+          "title = 's', numbers = ['2.5'] }]\n",
+          "x")
+          .items.front();
   EXPECT_TRUE(differences(item, {{"r", "1.0"}, {"s", "2.5"}, {"Average", "1.8"}}).empty());
   EXPECT_EQ(differences(item, {{"r", "1.0"}, {"s", "2.5"}, {"Average", "1.9"}}),
             std::vector<std::string>{"the mean of a is 1.75, the paper's 1.9"});
-  EXPECT_EQ(transposed({{"A", "1", "2"}, {"B", "3", "4"}}),
-            (std::vector<TexRow>{{"A", "B"}, {"1", "3"}, {"2", "4"}}));
+  EXPECT_EQ(transposed({{"A", "1", "2"}, {"B", "3", "4"}}), (std::vector<TexRow>{{"A", "B"}, {"1", "3"}, {"2", "4"}}));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ TEST_F(RecipeFiles, ARecipeComesAfterItsBases) {
   write("second.toml", "base = 'first.toml'\nb = 3\n");
   const auto recipe = write("inner/third.toml", "c = 4\nbase = '../second.toml'\n");
   std::string keys;
-  for (const recipe::Setting& setting : recipe::settings_of_recipe(recipe)) keys += setting.key + recipe::text_of(setting.value) + " ";
+  for (const recipe::Setting& setting : recipe::settings_of_recipe(recipe))
+    keys += setting.key + recipe::text_of(setting.value) + " ";
   EXPECT_EQ(keys, "a1 b2 b3 c4 ");
 }
 

@@ -48,11 +48,12 @@ TEST_F(EvaluationFolder, NamesFilesThatAreNotWhatIsExpected) {
   write("c.json", "2");
   write("d.json", "[]");
   Texts names;
-  const auto problems = read_json_folder(run() / "evaluations", "a number", [&](const std::string& name, const auto& content) {
-    if (content == 1) throw std::invalid_argument("1 is too small");
-    static_cast<void>(content.template get<double>());
-    names.push_back(name);
-  });
+  const auto problems =
+      read_json_folder(run() / "evaluations", "a number", [&](const std::string& name, const auto& content) {
+        if (content == 1) throw std::invalid_argument("1 is too small");
+        static_cast<void>(content.template get<double>());
+        names.push_back(name);
+      });
   EXPECT_EQ(names, Texts{"c"});
   ASSERT_EQ(problems.size(), 3U);
   const auto begin = [&](const char* name) {
@@ -98,8 +99,9 @@ TEST_F(EvaluationFolder, WithBrokenFilesKeepsTheOthers) {
   EXPECT_EQ(files.evaluations.size(), 1U);
   ASSERT_EQ(files.problems.size(), 4U);
   expect_contains(files.problems[0], "a.json\" was expected to be an evaluation and is not: ");
-  expect_contains(files.problems[2], "c.json\" was expected to be an evaluation and is not: \"metrics\" was expected to "
-                                     "hold a number for each name");
+  expect_contains(files.problems[2],
+                  "c.json\" was expected to be an evaluation and is not: \"metrics\" was expected to "
+                  "hold a number for each name");
 }
 
 TrainingRun run_with(std::vector<EvaluationFile> evaluations) {

@@ -40,10 +40,9 @@ TEST(ExperimentPage, ShowsTablesFiguresAndRecipe) {
   }
   const auto report = experiment_report(made_up_experiment("split = 'data.protocol'"), runs, {});
   const auto page = page_html(report.page);
-  for (const char* part :
-       {"<h1>A line</h1>", "How well it is found", "36 of 36 runs have ended.", "Table 1: Errors; accuracy, %",
-        "State: full size (runs here as in the paper).", "65.00 ± 1.00 (3)", "78.54", "mean of 2", "train.epochs",
-        "&lt;key&gt;", "holdout"}) {
+  for (const char* part : {"<h1>A line</h1>", "How well it is found", "36 of 36 runs have ended.",
+                           "Table 1: Errors; accuracy, %", "State: full size (runs here as in the paper).",
+                           "65.00 ± 1.00 (3)", "78.54", "mean of 2", "train.epochs", "&lt;key&gt;", "holdout"}) {
     expect_contains(page, part);
   }
   EXPECT_EQ(sections_of(report), (std::vector<std::string>{"paper", "runs", "recipe"}));
@@ -72,13 +71,15 @@ TEST(ExperimentPage, SaysWhatIsNotCounted) {
 TEST(ExperimentPage, ThereIsNoneBeforeARunHasEnded) {
   auto runs = made_up_runs();
   for (auto& run : runs.runs) run.status = "running";
-  EXPECT_EQ(refusal_of<std::runtime_error>([&] { static_cast<void>(page_of(made_up_experiment(), runs)); }),
-            "expected at least one run of the experiment \"line\" that has ended, found none among 18; `quest paper line "
-            "--train` trains what is missing");
+  EXPECT_EQ(
+      refusal_of<std::runtime_error>([&] { static_cast<void>(page_of(made_up_experiment(), runs)); }),
+      "expected at least one run of the experiment \"line\" that has ended, found none among 18; `quest paper line "
+      "--train` trains what is missing");
   const paper::Runs broken{.runs = {}, .problems = {"\"x/run.json\" is broken", "another"}};
-  expect_contains(refusal_of<std::runtime_error>([&] { static_cast<void>(page_of(made_up_experiment(), broken)); }),
-                  "found none among 0; `quest paper line --train` trains what is missing; the first of what was left out: "
-                  "\"x/run.json\" is broken");
+  expect_contains(
+      refusal_of<std::runtime_error>([&] { static_cast<void>(page_of(made_up_experiment(), broken)); }),
+      "found none among 0; `quest paper line --train` trains what is missing; the first of what was left out: "
+      "\"x/run.json\" is broken");
   runs.runs.front().status = "crashed at iteration 1";
   EXPECT_NO_THROW(static_cast<void>(page_of(made_up_experiment(), runs))) << "a crash is a result";
 }
@@ -111,8 +112,9 @@ TEST(ExperimentPage, PackedRunsAreToldApartByTheirSettings) {
 }
 
 TEST(ExperimentPage, AnItemThatCannotBeComparedSaysWhyAndTheOthersStay) {
-  const auto broken = "\n[[item]]\nlabel = 'Table 2'\nshows = 'More'\nstate = 'full size'\nmetric = 'acuracy'\n"
-                      "columns = [{ title = 'c', match = {} }]\nrows = [{ title = 'r', match = {} }]\n";
+  const auto broken =
+      "\n[[item]]\nlabel = 'Table 2'\nshows = 'More'\nstate = 'full size'\nmetric = 'acuracy'\n"
+      "columns = [{ title = 'c', match = {} }]\nrows = [{ title = 'r', match = {} }]\n";
   const auto report = experiment_report(made_up_experiment("", broken), made_up_runs(), {});
   const auto page = page_html(report.page);
   expect_contains(page, "item.metric: Table 2 asks for &quot;acuracy&quot;");
@@ -126,8 +128,9 @@ TEST(ExperimentPage, LeavesOutWhatHasNoNumbers) {
 }
 
 TEST(ExperimentPage, ATableOfThePaperAloneHasNoFigure) {
-  const auto other = "\n[[item]]\nlabel = 'Table 9'\nshows = 'Later'\nstate = 'not yet'\n"
-                     "columns = [{ title = 'c' }]\nrows = [{ title = 'r', numbers = ['1.25'] }]\n";
+  const auto other =
+      "\n[[item]]\nlabel = 'Table 9'\nshows = 'Later'\nstate = 'not yet'\n"
+      "columns = [{ title = 'c' }]\nrows = [{ title = 'r', numbers = ['1.25'] }]\n";
   const auto report = experiment_report(made_up_experiment("", other), made_up_runs(), {});
   expect_contains(page_html(report.page), "1.25");
   EXPECT_EQ(report.figures.size(), 1U);

@@ -63,7 +63,8 @@ TEST(FigureFiles, HoldLinesBarsAndHeat) {
 }
 
 TEST(FigureFiles, LeaveOutWhatHasADefault) {
-  const auto files = files_of({{"f.json", R"({"id": "f", "panels": [{"kind": "line", "series": [{"y": [3, 4, 5]}]}]})"}});
+  const auto files =
+      files_of({{"f.json", R"({"id": "f", "panels": [{"kind": "line", "series": [{"y": [3, 4, 5]}]}]})"}});
   ASSERT_EQ(files.figures.size(), 1U);
   EXPECT_EQ(files.figures[0].title, "f");
   EXPECT_EQ(std::get<FileLines>(files.figures[0].panels[0].content).series[0].x, (std::vector<double>{1, 2, 3}));
@@ -77,8 +78,8 @@ struct BrokenFigure {
 class BrokenFigures : public ::testing::TestWithParam<BrokenFigure> {};
 
 TEST_P(BrokenFigures, AreNamedAndTheOthersRead) {
-  const auto files = files_of({{"f.json", figure_with(GetParam().panel)}, {"whole.json", R"({"id": "whole", "panels": [)" +
-                                                                                             std::string(kBars) + "]}"}});
+  const auto files = files_of({{"f.json", figure_with(GetParam().panel)},
+                               {"whole.json", R"({"id": "whole", "panels": [)" + std::string(kBars) + "]}"}});
   ASSERT_EQ(files.problems.size(), 1U);
   expect_contains(files.problems[0], "figures/f.json\" was expected to be a figure and is not: ");
   expect_contains(files.problems[0], GetParam().message);
@@ -98,18 +99,28 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenFigure{R"({"kind": "line", "series": [{}]})", "panel 1, series 1 was expected to have \"y\""},
         BrokenFigure{R"({"kind": "line", "series": [{"y": []}]})", "\"y\" was expected to be a list with entries"},
         BrokenFigure{R"({"kind": "line", "series": [{"y": ["a"]}]})", "\"y\" was expected to hold numbers or null"},
-        BrokenFigure{R"({"kind": "line", "series": [{"y": [1, 2], "x": [1]}]})", "\"x\" was expected to have 2 entries, got 1"},
-        BrokenFigure{R"({"kind": "line", "series": [{"y": [1, 2], "x": [1, 1]}]})", "\"x\" was expected to grow from entry to entry"},
+        BrokenFigure{R"({"kind": "line", "series": [{"y": [1, 2], "x": [1]}]})",
+                     "\"x\" was expected to have 2 entries, got 1"},
+        BrokenFigure{R"({"kind": "line", "series": [{"y": [1, 2], "x": [1, 1]}]})",
+                     "\"x\" was expected to grow from entry to entry"},
         BrokenFigure{R"({"kind": "line", "series": [{"y": [1, 2], "x": [1, null]}]})", "was expected to grow"},
         BrokenFigure{R"({"kind": "line", "series": [{"y": [1]}, {"y": [2]}]})", "panel 1 has two series named \"\""},
-        BrokenFigure{R"({"kind": "bars", "series": [{"x": ["a"], "y": [1]}, {"x": ["a"], "y": [1]}]})", "\"series\" was expected to have 1 entries, got 2"},
-        BrokenFigure{R"({"kind": "bars", "series": [{"x": ["a", "b"], "y": [1]}]})", "\"y\" was expected to have 2 entries, got 1"},
-        BrokenFigure{R"({"kind": "bars", "series": [{"x": ["a", "a"], "y": [1, 2]}]})", "\"x\" was expected to name every bar differently"},
-        BrokenFigure{R"({"kind": "bars", "series": [{"x": [null], "y": [1]}]})", "\"x\" was expected to hold texts or numbers"},
-        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1], [1]]})", "\"cells\" was expected to have 1 entries, got 2"},
-        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1, 1]]})", "panel 1, row 1 was expected to have 1 entries, got 2"},
-        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1.5]]})", "row 1 was expected to hold numbers from 0 to 1"},
-        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [3]})", "row 1 was expected to be a list"}));
+        BrokenFigure{R"({"kind": "bars", "series": [{"x": ["a"], "y": [1]}, {"x": ["a"], "y": [1]}]})",
+                     "\"series\" was expected to have 1 entries, got 2"},
+        BrokenFigure{R"({"kind": "bars", "series": [{"x": ["a", "b"], "y": [1]}]})",
+                     "\"y\" was expected to have 2 entries, got 1"},
+        BrokenFigure{R"({"kind": "bars", "series": [{"x": ["a", "a"], "y": [1, 2]}]})",
+                     "\"x\" was expected to name every bar differently"},
+        BrokenFigure{R"({"kind": "bars", "series": [{"x": [null], "y": [1]}]})",
+                     "\"x\" was expected to hold texts or numbers"},
+        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1], [1]]})",
+                     "\"cells\" was expected to have 1 entries, got 2"},
+        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1, 1]]})",
+                     "panel 1, row 1 was expected to have 1 entries, got 2"},
+        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1.5]]})",
+                     "row 1 was expected to hold numbers from 0 to 1"},
+        BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [3]})",
+                     "row 1 was expected to be a list"}));
 
 TEST(FigureFiles, TooLargeForAPageAreRefused) {
   const auto list_of = [](int count) { return Json(std::vector<double>(static_cast<std::size_t>(count), 0.5)); };
@@ -177,9 +188,7 @@ TEST(FileFigures, OfOneRunAreDrawnAsTheyAre) {
   EXPECT_EQ(figure_svg(figure).find("nan"), std::string::npos);
 }
 
-TEST(FileFigures, OfOneLineNeedNoLegend) {
-  EXPECT_TRUE(drawn({{"quest", {figure_of(kBars)}}}).front().legend.empty());
-}
+TEST(FileFigures, OfOneLineNeedNoLegend) { EXPECT_TRUE(drawn({{"quest", {figure_of(kBars)}}}).front().legend.empty()); }
 
 TEST(FileFigures, RunsShareTheirPanels) {
   auto other = figure_of(kLines);
@@ -207,8 +216,9 @@ TEST(FileFigures, BarsOfRunsStandInTheSameRows) {
   bars.values = {0.75, 0.25};
   const auto figures = drawn({{"quest", {figure_of(kBars)}}, {"standard", {other}}});
   const auto& drawing = figures.front().panels.front().drawing;
-  for (const char* label : {"corruption fog&#10;quest: 0.5", "corruption fog&#10;standard: –", "corruption 2&#10;quest: –",
-                            "corruption 2&#10;standard: 0.75", "corruption snow&#10;standard: 0.25"}) {
+  for (const char* label :
+       {"corruption fog&#10;quest: 0.5", "corruption fog&#10;standard: –", "corruption 2&#10;quest: –",
+        "corruption 2&#10;standard: 0.75", "corruption snow&#10;standard: 0.25"}) {
     expect_contains(drawing, label);
   }
 }

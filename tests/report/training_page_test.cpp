@@ -183,8 +183,9 @@ TEST(TrainingPage, ShowsWhatEvaluationsFoundAndDrew) {
              R"({"evaluation": "best", "step": 500, "metrics": {"accuracy": 0.875, "loss": null}})");
   write_file(folder.path() / "quest/evaluations/calibration.json",
              R"({"evaluation": "calibration", "metrics": {"ece": 0.0625}})");
-  write_file(folder.path() / "quest/figures/calibration.json",
-             R"({"id": "calibration", "title": "<Reliability>", "panels": [{"kind": "line", "series": [{"y": [0, 1]}]}]})");
+  write_file(
+      folder.path() / "quest/figures/calibration.json",
+      R"({"id": "calibration", "title": "<Reliability>", "panels": [{"kind": "line", "series": [{"y": [0, 1]}]}]})");
   const auto report = report_of({folder.path() / "quest"});
   const auto page = page_html(report.page);
   expect_contains(page, "quest: finished, 600 steps, best evaluation at step 500, accuracy 0.875, loss –.");

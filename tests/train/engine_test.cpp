@@ -252,9 +252,8 @@ TEST(Engine, AllProcessesEndAtTheStepThatDivergedInOne) {
     std::array<Ending, 2> endings;
     testing::as_processes(2, [&](Communicator& processes) {
       int passes = 0;
-      TinyTask task(0.0, [&](const at::Tensor& loss) {
-        return ++passes == bad && processes.rank() == 1 ? loss * NAN : loss;
-      });
+      TinyTask task(
+          0.0, [&](const at::Tensor& loss) { return ++passes == bad && processes.rank() == 1 ? loss * NAN : loss; });
       auto recipe = tiny_recipe();
       recipe.train.batch_size = 8;
       QuietListener listener;

@@ -54,7 +54,8 @@ TEST(Evaluate, MetricsOfAllProcessesAreThoseOfOne) {
   const Predictions predictions{torch::randn({30, 3}, at::kDouble), torch::rand({30, 3}).lt(0.4).to(at::kDouble)};
   metrics::Metrics whole;
   predictions.add_to(whole, 0, 30);
-  const std::vector<std::vector<std::int64_t>> all_cuts = {{0, 30, 30}, {0, 0, 30, 30}, {0, 7, 8, 30}, {0, 1, 2, 3, 30}};
+  const std::vector<std::vector<std::int64_t>> all_cuts = {
+      {0, 30, 30}, {0, 0, 30, 30}, {0, 7, 8, 30}, {0, 1, 2, 3, 30}};
   for (const auto& cuts : all_cuts) {
     const int count = static_cast<int>(cuts.size()) - 1;
     std::vector<metrics::Values> values(static_cast<std::size_t>(count));
@@ -160,9 +161,10 @@ TEST(Evaluate, ASelectionThatNoEvaluationHasNamesWhatThereIs) {
   TinyRun run;
   TokenTask task;
   task.selects = "accuracy";
-  EXPECT_EQ(testing::error_of([&] { train_in(run, task, token_recipe()); }),
-            "the task selects its best weights by \"accuracy\", and its evaluation has bias, loss; name one of these in "
-            "selection()");
+  EXPECT_EQ(
+      testing::error_of([&] { train_in(run, task, token_recipe()); }),
+      "the task selects its best weights by \"accuracy\", and its evaluation has bias, loss; name one of these in "
+      "selection()");
   EXPECT_THROW(as_processes(2,
                             [&](Communicator& processes) {
                               TokenTask own;
@@ -189,11 +191,13 @@ class TenClasses final : public Classifier {
   [[nodiscard]] double forward_flops() const override { return 0.0; }
   [[nodiscard]] data::Batch load(const data::Draw& draw) const override {
     const auto samples = torch::tensor(draw.samples);
-    return {samples.size(0), {{"inputs", inputs_.index_select(0, samples)}, {"labels", labels_.index_select(0, samples)}}};
+    return {samples.size(0),
+            {{"inputs", inputs_.index_select(0, samples)}, {"labels", labels_.index_select(0, samples)}}};
   }
   [[nodiscard]] std::int64_t classes() const override { return 10; }
   [[nodiscard]] std::int64_t size(const std::string& /*split*/) const override { return 53; }
-  [[nodiscard]] data::Batch examples(const std::string& /*split*/, std::int64_t first, std::int64_t last) const override {
+  [[nodiscard]] data::Batch examples(const std::string& /*split*/, std::int64_t first,
+                                     std::int64_t last) const override {
     largest_batch_ = std::max(largest_batch_, last - first);
     return {last - first, {{"inputs", inputs_.slice(0, first, last)}, {"labels", labels_.slice(0, first, last)}}};
   }

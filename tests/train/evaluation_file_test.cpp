@@ -21,7 +21,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(EvaluationFile, IsWrittenAsDocumented) {
   const TemporaryFolder run;
-  write_evaluation(run.path(), "calibration", {{"bins", 15}, {"weights", "best"}}, {{"error", 0.25}, {"accuracy", 0.5}});
+  write_evaluation(run.path(), "calibration", {{"bins", 15}, {"weights", "best"}},
+                   {{"error", 0.25}, {"accuracy", 0.5}});
   EXPECT_EQ(Json::parse(text_of(run.path() / "evaluations/calibration.json")).dump(),
             R"({"evaluation":"calibration","bins":15,"weights":"best","metrics":{"error":0.25,"accuracy":0.5}})");
 }
@@ -34,7 +35,8 @@ TEST(EvaluationFile, KeepsEveryDigit) {
 
 TEST(EvaluationFile, WhatIsNotFiniteIsNull) {
   const TemporaryFolder run;
-  write_evaluation(run.path(), "best", {{"epoch", kNan}}, {{"loss", kNan}, {"largest", kInfinity}, {"least", -kInfinity}});
+  write_evaluation(run.path(), "best", {{"epoch", kNan}},
+                   {{"loss", kNan}, {"largest", kInfinity}, {"least", -kInfinity}});
   EXPECT_EQ(Json::parse(text_of(run.path() / "evaluations/best.json")).dump(),
             R"({"evaluation":"best","epoch":null,"metrics":{"loss":null,"largest":null,"least":null}})");
 }

@@ -17,7 +17,9 @@ using Json = nlohmann::ordered_json;
 
 Json figure(const Json& panel) { return {{"id", "a-figure"}, {"title", "T"}, {"caption", ""}, {"panels", {panel}}}; }
 Json line(const Json& series) { return {{"title", ""}, {"kind", "line"}, {"series", {series}}}; }
-Json heat(const Json& cells) { return {{"kind", "heat"}, {"rows", {"a", "b"}}, {"columns", {"x", "y"}}, {"cells", cells}}; }
+Json heat(const Json& cells) {
+  return {{"kind", "heat"}, {"rows", {"a", "b"}}, {"columns", {"x", "y"}}, {"cells", cells}};
+}
 
 std::string refusal(const Json& figure) {
   const TemporaryFolder run;
@@ -37,9 +39,9 @@ void expect_refused(const Json& figure, const std::string& part) {
 
 TEST(FigureFile, IsTheFigureInAFileNamedByItsId) {
   const TemporaryFolder run;
-  for (const auto& panel : {line({{"name", "run"}, {"y", {1.0, 2.0}}}), line({{"x", {0.5, 1.5}}, {"y", {1.0, 2.0}}}),
-                            Json{{"kind", "bars"}, {"series", {{{"x", {"a", "b"}}, {"y", {1, 2}}}}}},
-                            heat({{0.0, 0.5}, {nullptr, 1.0}})}) {
+  for (const auto& panel :
+       {line({{"name", "run"}, {"y", {1.0, 2.0}}}), line({{"x", {0.5, 1.5}}, {"y", {1.0, 2.0}}}),
+        Json{{"kind", "bars"}, {"series", {{{"x", {"a", "b"}}, {"y", {1, 2}}}}}}, heat({{0.0, 0.5}, {nullptr, 1.0}})}) {
     write_figure(run.path(), figure(panel));
     EXPECT_EQ(Json::parse(text_of(run.path() / "figures/a-figure.json")), figure(panel));
   }
@@ -48,8 +50,9 @@ TEST(FigureFile, IsTheFigureInAFileNamedByItsId) {
 
 TEST(FigureFile, WhatIsNotFiniteIsNull) {
   const TemporaryFolder run;
-  write_figure(run.path(), figure(line({{"y", {1.0, std::numeric_limits<double>::quiet_NaN(),
-                                                std::numeric_limits<double>::infinity()}}})));
+  write_figure(
+      run.path(),
+      figure(line({{"y", {1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}}})));
   const auto written = Json::parse(text_of(run.path() / "figures/a-figure.json"));
   EXPECT_EQ(written["panels"][0]["series"][0]["y"].dump(), "[1.0,null,null]");
 }

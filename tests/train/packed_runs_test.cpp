@@ -105,7 +105,8 @@ TEST(PackedRuns, SayWhatIsWrongWithALine) {
       {R"({"settings":{"seed":3},"status":"finished","metrics":{}})", "settings: seed: expected a text, got 3"},
       {R"({"settings":{},"metrics":{}})", "expected \"status\", and it is missing"},
       {R"({"settings":{},"status":1,"metrics":{}})", "\"status\": expected a text, got 1"},
-      {R"({"settings":{},"status":"finished","metrics":{"a":"x"}})", "metrics: a: expected a number or null, got \"x\""},
+      {R"({"settings":{},"status":"finished","metrics":{"a":"x"}})",
+       "metrics: a: expected a number or null, got \"x\""},
       {R"({"settings":{},"status":"finished","metrics":{},"series":3})", "\"series\": expected an object, got 3"},
   };
   for (const auto& [line, end] : cases) {

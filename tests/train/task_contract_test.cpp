@@ -132,7 +132,8 @@ TEST(TaskContract, ALossThatIsAMeanOverNothingIsRefused) {
   TokenTask task;
   task.mask.zero_();
   const auto error = testing::error_of([&] { train_in(run, task, token_recipe()); });
-  EXPECT_NE(error.find("the loss of a step must be a mean over something; its weight is 0"), std::string::npos) << error;
+  EXPECT_NE(error.find("the loss of a step must be a mean over something; its weight is 0"), std::string::npos)
+      << error;
 }
 
 TEST(TaskContract, AfterUpdateSeesTheNewWeightsOncePerStepWithoutGradients) {
@@ -191,7 +192,8 @@ TEST(TaskContract, ARuleScalesTheLearningRateOfAParameter) {
   };
   const auto path = path_of(scaled, recipe);
   EXPECT_TRUE(identical(path[1].first, expected[1].first));
-  EXPECT_TRUE(close(path[1].second - path[0].second, 0.25 * (expected[1].second - expected[0].second), {.of_value = 1e-5}));
+  EXPECT_TRUE(
+      close(path[1].second - path[0].second, 0.25 * (expected[1].second - expected[0].second), {.of_value = 1e-5}));
 }
 
 TEST(TaskContract, ARuleFreezesAParameterForSomeEpochs) {

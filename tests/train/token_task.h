@@ -38,7 +38,8 @@ class TokenTask final : public train::Task {
   static constexpr std::int64_t kSamples = 24;
   static constexpr std::int64_t kTokens = 5;
 
-  explicit TokenTask(bool has_norm = false) : model_(seeded(3, [&] { return std::make_shared<TokenModel>(has_norm); })) {
+  explicit TokenTask(bool has_norm = false)
+      : model_(seeded(3, [&] { return std::make_shared<TokenModel>(has_norm); })) {
     auto generator = at::make_generator<at::CPUGeneratorImpl>(9);
     x = torch::randn({kSamples, kTokens, 4}, generator);
     y = torch::randn({kSamples, kTokens}, generator);
@@ -57,7 +58,9 @@ class TokenTask final : public train::Task {
   [[nodiscard]] data::Batch load(const data::Draw& draw) const override {
     const auto samples = torch::tensor(draw.samples);
     return {samples.size(0),
-            {{"x", x.index_select(0, samples)}, {"y", y.index_select(0, samples)}, {"mask", mask.index_select(0, samples)}}};
+            {{"x", x.index_select(0, samples)},
+             {"y", y.index_select(0, samples)},
+             {"mask", mask.index_select(0, samples)}}};
   }
 
   train::Losses loss(const data::Batch& batch, const train::Moment& moment) override {
@@ -76,7 +79,8 @@ class TokenTask final : public train::Task {
     const auto first = split.begin(kSamples);
     const auto last = split.end(kSamples);
     const auto answers = split.name == names_of_splits.front() ? y : -y;
-    const auto error = (model_->forward(x.slice(0, first, last)) - answers.slice(0, first, last)) * mask.slice(0, first, last);
+    const auto error =
+        (model_->forward(x.slice(0, first, last)) - answers.slice(0, first, last)) * mask.slice(0, first, last);
     metrics.get<metrics::Mean>("loss").add(error.square().sum().item<double>(),
                                            mask.slice(0, first, last).sum().item<double>());
     metrics.get<metrics::Mean>("bias").add(error.sum().item<double>() * bias_scale,
@@ -104,7 +108,8 @@ class TokenTask final : public train::Task {
 // Plain gradient descent: nothing but what a task adds happens to the weights.
 inline train::Recipe token_recipe() {
   train::Recipe recipe{.task = "tokens", .seed = 2};
-  recipe.train = {.epochs = 3, .batch_size = TokenTask::kSamples, .checkpoint_every = 1, .log_every = 1, .monitor_every = 0};
+  recipe.train = {
+      .epochs = 3, .batch_size = TokenTask::kSamples, .checkpoint_every = 1, .log_every = 1, .monitor_every = 0};
   recipe.optimizer = {.name = "sgd", .lr = 0.1, .momentum = 0.0};
   recipe.schedule.name = "constant";
   return recipe;

@@ -72,7 +72,8 @@ class ImageTask final : public train::Classifier {
                              [&draw](std::size_t i) { return draw.random(i); });
   }
 
-  [[nodiscard]] data::Batch examples(const std::string& /*split*/, std::int64_t first, std::int64_t last) const override {
+  [[nodiscard]] data::Batch examples(const std::string& /*split*/, std::int64_t first,
+                                     std::int64_t last) const override {
     std::vector<std::int64_t> samples(static_cast<std::size_t>(last - first));
     std::iota(samples.begin(), samples.end(), first);
     return data::pixel_batch(data_.test, samples, kPixelScale);

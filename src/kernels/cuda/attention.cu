@@ -38,11 +38,13 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
   const AttentionProblem p = with_one_alignment(problem);
   const FamilyChoice choice = choose_family(p, launch.device.compute_capability);
   if (choice.family == KernelFamily::whole_head) return resident::forward(*choice.row, p, outputs, launch);
-  const Preparation preparation = choice.family == KernelFamily::long_sequence ? Preparation::rounded : Preparation::factored;
+  const Preparation preparation =
+      choice.family == KernelFamily::long_sequence ? Preparation::rounded : Preparation::factored;
   RemainingProblem prepared;
   const cudaError_t error = prepare(p, preparation, outputs.workspace, launch, prepared);
   if (error != cudaSuccess) return error;
-  if (choice.family == KernelFamily::long_sequence) return long_sequence::forward(*choice.row, prepared, outputs, launch);
+  if (choice.family == KernelFamily::long_sequence)
+    return long_sequence::forward(*choice.row, prepared, outputs, launch);
   return portable::forward(p, prepared, outputs, outputs.workspace + prepare_workspace(p), launch);
 }
 

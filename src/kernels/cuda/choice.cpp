@@ -56,7 +56,8 @@ constexpr Obstacle kObstacles[] = {
 
 FamilyChoice choose_family(const AttentionProblem& problem, int compute_capability) {
   if (compute_capability != kHopper) {
-    return {KernelFamily::portable, "the GPU is not Hopper (compute capability 9.0): the tiled kernel runs from 8.0 on"};
+    return {KernelFamily::portable,
+            "the GPU is not Hopper (compute capability 9.0): the tiled kernel runs from 8.0 on"};
   }
   const auto* obstacle =
       std::ranges::find_if(kObstacles, [&](const Obstacle& candidate) { return candidate.stands(problem); });
@@ -68,8 +69,8 @@ FamilyChoice choose_family(const AttentionProblem& problem, int compute_capabili
   if (row->keeps_whole_heads()) {
     return {KernelFamily::whole_head, "plain QUEST on Hopper, and a whole head in shared memory is the fastest", row};
   }
-  return {KernelFamily::long_sequence, "plain QUEST on Hopper, where tiles are faster than a whole head in shared memory",
-          row};
+  return {KernelFamily::long_sequence,
+          "plain QUEST on Hopper, where tiles are faster than a whole head in shared memory", row};
 }
 
 std::string_view name(KernelFamily family) {

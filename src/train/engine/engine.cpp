@@ -87,7 +87,11 @@ struct Unread {
   LateNumbers numbers;  // loss, parts, norm
 
   Unread(StepReport step, std::vector<std::string> names, double loss_scale, double step_samples, LateNumbers values)
-      : report(std::move(step)), parts(std::move(names)), scale(loss_scale), samples(step_samples), numbers(std::move(values)) {}
+      : report(std::move(step)),
+        parts(std::move(names)),
+        scale(loss_scale),
+        samples(step_samples),
+        numbers(std::move(values)) {}
 };
 
 // A step that cannot be gone on from.
@@ -116,12 +120,13 @@ class Engine {
     steps_per_epoch_ = stream->steps_per_epoch();
     total_steps_ = train::total_steps(recipe.train, steps_per_epoch_);
     begin();
-    loader_.emplace(std::move(stream), [&task](const data::Draw& draw) { return task.load(draw); },
-                    data::LoaderOptions{.workers = around.workers,
-                                        .rank = around.processes.rank(),
-                                        .first_step = state_.step,
-                                        .end_step = total_steps_,
-                                        .pin = device() != at::kCPU});
+    loader_.emplace(
+        std::move(stream), [&task](const data::Draw& draw) { return task.load(draw); },
+        data::LoaderOptions{.workers = around.workers,
+                            .rank = around.processes.rank(),
+                            .first_step = state_.step,
+                            .end_step = total_steps_,
+                            .pin = device() != at::kCPU});
   }
 
   Ending run() {
@@ -240,7 +245,8 @@ class Engine {
       if (is_last) averaging_.begin();
       weighted.backward();
       add_to(sums, 0, weighted.detach());
-      for (std::size_t i = 0; i < losses.parts.size(); ++i) add_to(sums, i + 1, losses.parts[i].second.detach() * share);
+      for (std::size_t i = 0; i < losses.parts.size(); ++i)
+        add_to(sums, i + 1, losses.parts[i].second.detach() * share);
     }
     averaging_.finish();
     average_running_statistics();

@@ -28,7 +28,8 @@ void describe(recipe::Fields& fields, TrainOptions& options) {
                  "steps between checkpoints to resume from; 0: only after evaluations");
   fields.number("train.checkpoint_seconds", options.checkpoint_seconds, recipe::Range::from(0),
                 "least time between checkpoints after evaluations; 0: one after each");
-  fields.integer("train.log_every", options.log_every, recipe::IntegerRange::from(1), "steps between lines of metrics.jsonl");
+  fields.integer("train.log_every", options.log_every, recipe::IntegerRange::from(1),
+                 "steps between lines of metrics.jsonl");
   fields.integer("train.monitor_every", options.monitor_every, recipe::IntegerRange::from(0),
                  "steps between looks at the attention of every layer and head; 0: never");
 }
@@ -42,8 +43,8 @@ void describe(recipe::Fields& fields, Recipe& recipe) {
   describe(fields, recipe.schedule);
   fields.rule([&recipe]() -> std::string {
     if (recipe.schedule.min_lr <= recipe.optimizer.lr) return "";
-    return "expected schedule.min_lr to be at most optimizer.lr, got " + recipe::text_of(recipe.schedule.min_lr) + " and " +
-           recipe::text_of(recipe.optimizer.lr);
+    return "expected schedule.min_lr to be at most optimizer.lr, got " + recipe::text_of(recipe.schedule.min_lr) +
+           " and " + recipe::text_of(recipe.optimizer.lr);
   });
 }
 

@@ -21,9 +21,10 @@
 namespace quest::train {
 
 struct Losses {
-  at::Tensor total;                             // the mean that is minimised
-  std::optional<double> weight = std::nullopt;  // of what it is a mean: tokens, nodes, pixels; none: the batch's samples
-  NamedTensors parts = {};                      // for the log; means over the same
+  at::Tensor total;  // the mean that is minimised
+  std::optional<double> weight =
+      std::nullopt;         // of what it is a mean: tokens, nodes, pixels; none: the batch's samples
+  NamedTensors parts = {};  // for the log; means over the same
 };
 
 // One of `count` equal parts of a split of the data.

@@ -81,13 +81,16 @@ void describe(recipe::Fields& fields, OptimizerOptions& options) {
               "decay biases, vectors, position embeddings and class tokens as well");
   fields.number("optimizer.layer_decay", options.layer_decay, {.least = 0, .most = 1, .least_is_excluded = true},
                 "a layer's learning rate over that of the layer above");
-  fields.number("optimizer.beta1", options.beta1, recipe::Range::from_to_below(0, 1), "memory of the gradient's mean; not sgd");
+  fields.number("optimizer.beta1", options.beta1, recipe::Range::from_to_below(0, 1),
+                "memory of the gradient's mean; not sgd");
   fields.number("optimizer.beta2", options.beta2, recipe::Range::from_to_below(0, 1),
                 "memory of the gradient's square; not sgd");
-  fields.number("optimizer.eps", options.eps, recipe::Range::from(0), "added to the root of the gradient's square; not sgd");
+  fields.number("optimizer.eps", options.eps, recipe::Range::from(0),
+                "added to the root of the gradient's square; not sgd");
   fields.number("optimizer.momentum", options.momentum, recipe::Range::from_to_below(0, 1), "sgd only");
   fields.flag("optimizer.nesterov", options.nesterov, "sgd only");
-  fields.number("optimizer.clip_norm", options.clip_norm, recipe::Range::from(0), "largest norm of all gradients; 0: any");
+  fields.number("optimizer.clip_norm", options.clip_norm, recipe::Range::from(0),
+                "largest norm of all gradients; 0: any");
   fields.number("optimizer.clip_each", options.clip_each, recipe::Range::from(0),
                 "largest norm of one tensor's gradient; 0: any");
 }

@@ -3,7 +3,6 @@
 // Optimisers over the flat buffers of a model: AdamW, Adam, RAdam and SGD as torch.optim defines them, and LAMB with
 // the trust ratio of each decayed tensor (You et al. 2020, bias correction on, no bounds on the ratio).
 
-#include "recipe/fields.h"
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "recipe/fields.h"
 #include "train/optim/flat_parameters.h"
 
 namespace quest::train {
@@ -46,8 +46,8 @@ class Optimizer {
   // Weight decay and factors of the learning rate are those of the groups.
   Optimizer(FlatParameters& parameters, const OptimizerOptions& options);
 
-  // One update from the gradients as they stand. Groups that are frozen stay as they are, and begin afterwards as if the
-  // optimiser were new.
+  // One update from the gradients as they stand. Groups that are frozen stay as they are, and begin afterwards as if
+  // the optimiser were new.
   void step(double lr, const UpdateChanges& changes = {});
 
   [[nodiscard]] std::int64_t steps() const { return steps_; }

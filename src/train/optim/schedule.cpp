@@ -83,7 +83,8 @@ void describe(recipe::Fields& fields, ScheduleOptions& options) {
                 "how the learning rate falls");
   fields.choice("schedule.every", options.every, {"step", "epoch", "late_epoch"},
                 "when the rate changes; late_epoch: as DeiT, epoch e has the rate of epoch e - 1");
-  fields.integer("schedule.warmup_steps", options.warmup_steps, recipe::IntegerRange::from(0), "length of the linear warm-up");
+  fields.integer("schedule.warmup_steps", options.warmup_steps, recipe::IntegerRange::from(0),
+                 "length of the linear warm-up");
   fields.number("schedule.warmup_epochs", options.warmup_epochs, recipe::Range::from(0), "the same in epochs");
   fields.number("schedule.warmup_lr", options.warmup_lr, recipe::Range::from(0), "where the warm-up starts");
   fields.flag("schedule.warmup_apart", options.warmup_apart,
@@ -96,8 +97,10 @@ void describe(recipe::Fields& fields, ScheduleOptions& options) {
   fields.number("schedule.final_div_factor", options.final_div_factor, recipe::Range::above(0),
                 "one_cycle: first over last rate");
   fields.flag("schedule.cycle_momentum", options.cycle_momentum, "one_cycle: move beta1 or momentum against the rate");
-  fields.number("schedule.base_momentum", options.base_momentum, recipe::Range::from_to_below(0, 1), "one_cycle: at the peak");
-  fields.number("schedule.max_momentum", options.max_momentum, recipe::Range::from_to_below(0, 1), "one_cycle: at both ends");
+  fields.number("schedule.base_momentum", options.base_momentum, recipe::Range::from_to_below(0, 1),
+                "one_cycle: at the peak");
+  fields.number("schedule.max_momentum", options.max_momentum, recipe::Range::from_to_below(0, 1),
+                "one_cycle: at both ends");
   fields.rule([&options]() -> std::string {
     if (options.warmup_steps == 0 || options.warmup_epochs == 0) return "";
     return "schedule.warmup_steps and schedule.warmup_epochs say the same; give one of them";

@@ -2,10 +2,11 @@
 
 // The learning rate of every step of a training, as a function of the step.
 
-#include "recipe/fields.h"
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include "recipe/fields.h"
 
 namespace quest::train {
 

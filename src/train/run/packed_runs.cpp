@@ -64,7 +64,8 @@ PackedRunLines read_packed_runs(const std::filesystem::path& folder) {
   std::string text;
   for (int number = 1; std::getline(stream, text); ++number) {
     try {
-      if (stream.eof()) throw std::invalid_argument("expected an end of the line: its process was killed while it wrote");
+      if (stream.eof())
+        throw std::invalid_argument("expected an end of the line: its process was killed while it wrote");
       auto run = run_of(text);
       if (!known.insert(run.settings).second) {
         throw std::invalid_argument("expected other settings than those of every line before");

@@ -30,7 +30,8 @@ std::string quoted(const std::filesystem::path& path) { return "\"" + path.strin
 std::vector<std::filesystem::path> missing_folders(const std::filesystem::path& path) {
   std::vector<std::filesystem::path> missing;
   std::error_code ignored;
-  for (auto folder = path; !folder.empty() && !std::filesystem::exists(folder, ignored); folder = folder.parent_path()) {
+  for (auto folder = path; !folder.empty() && !std::filesystem::exists(folder, ignored);
+       folder = folder.parent_path()) {
     missing.insert(missing.begin(), folder);
   }
   return missing;
@@ -97,7 +98,8 @@ RunFolder::~RunFolder() {
     std::error_code ignored;  // a folder that somebody has put something into stays
     std::filesystem::remove(path_ / kLockFile, ignored);
     std::filesystem::remove(path_ / kCheckpointFolder, ignored);
-    for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder) std::filesystem::remove(*folder, ignored);
+    for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
+      std::filesystem::remove(*folder, ignored);
   }
   ::close(lock_);
 }

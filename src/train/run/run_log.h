@@ -9,9 +9,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/line_file.h"
 #include "train/run/event_file.h"
 #include "train/run/layer_record.h"
-#include "base/line_file.h"
 #include "train/run/listener.h"
 #include "train/run/run_folder.h"
 

@@ -86,7 +86,8 @@ TEST_F(ImageTask, ThreadsLoadAtOnce) {
     threads.emplace_back([&, thread] {
       for (std::size_t i = 0; i < expected.size(); ++i) {
         const auto step = (i + 5 * thread) % expected.size();
-        wrong[thread] += same(task->load(draw_of(static_cast<std::int64_t>(step), 0, kSamples)), expected[step]) ? 0 : 1;
+        wrong[thread] +=
+            same(task->load(draw_of(static_cast<std::int64_t>(step), 0, kSamples)), expected[step]) ? 0 : 1;
       }
     });
   }

@@ -83,8 +83,9 @@ TEST_F(TimeSeriesProgram, TrainsWhatIsMissingAndPrintsTheTables) {
 
 TEST_F(TimeSeriesProgram, ATrainingThatFailsIsNamedAndTheOthersGoOn) {
   break_data("Heartbeat_TEST.ts");
-  const auto outcome = run_quest(sweep("--only model.formulation=quest --only data.protocol=paper --jobs 1 "
-                                       "--only data.name=Heartbeat,PEMS-SF"));
+  const auto outcome =
+      run_quest(sweep("--only model.formulation=quest --only data.protocol=paper --jobs 1 "
+                      "--only data.name=Heartbeat,PEMS-SF"));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
   expect_contains(outcome, "Heartbeat/paper/class_token/quest/seed-0 failed with exit code 1: ");
   expect_contains(outcome, "Heartbeat_TEST.ts\": line 2: expected a finite number");
@@ -111,12 +112,14 @@ TEST_F(TimeSeriesProgram, TrainsOnAFolderAndEvaluatesOnANamedSet) {
   const auto folder = folder_.path() / "one";
   testing::write_small_series(folder, "Own");
   const auto outcome = run_quest(
-      "train timeseries/uea --threads 1 --device cpu --set data.protocol=holdout --set train.epochs=1 --set model.dim=8 "
+      "train timeseries/uea --threads 1 --device cpu --set data.protocol=holdout --set train.epochs=1 --set "
+      "model.dim=8 "
       "--data " +
       folder.string() + " --run " + (folder_.path() / "run").string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   expect_contains(outcome, "test_accuracy");
-  const auto evaluated = run_quest("eval " + (folder_.path() / "run").string() + " --threads 1 --device cpu --data PEMS-SF");
+  const auto evaluated =
+      run_quest("eval " + (folder_.path() / "run").string() + " --threads 1 --device cpu --data PEMS-SF");
   EXPECT_EQ(evaluated.exit_code, 0) << evaluated.output;
   expect_contains(evaluated, "test_accuracy");
 }

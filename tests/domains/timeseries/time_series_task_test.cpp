@@ -192,9 +192,10 @@ TEST(StratifiedHoldout, LeavesACaseOfEveryClassOnBothSidesOrRefuses) {
   const auto holdout = data::stratified_holdout(std::vector<std::int64_t>{0, 0, 1, 1}, classes, 0.01, 0);
   EXPECT_EQ(holdout.training.size(), 2U);
   EXPECT_EQ(holdout.validation.size(), 2U);
-  expect_contains(
-      reason_of([&] { static_cast<void>(data::stratified_holdout(std::vector<std::int64_t>{0, 0, 1}, classes, 0.5, 0)); }),
-      "the class \"b\" has 1 training case");
+  expect_contains(reason_of([&] {
+                    static_cast<void>(data::stratified_holdout(std::vector<std::int64_t>{0, 0, 1}, classes, 0.5, 0));
+                  }),
+                  "the class \"b\" has 1 training case");
 }
 
 TEST(JapaneseVowels, AreLearnedInTwoEpochs) {

@@ -71,7 +71,8 @@ Realization draw_realization(const TaskSizes& sizes, std::uint64_t seed, std::ui
   const AnswerLaw law(base::Random(seed, {kDistribution, realization}));
   return {.training = draw_samples(law, sizes.tokens, sizes.training_samples, kBiasedShare,
                                    base::Random(seed, {kTrainingSamples, realization})),
-          .test = draw_samples(law, sizes.tokens, sizes.test_samples, 0.0, base::Random(seed, {kTestSamples, realization}))};
+          .test = draw_samples(law, sizes.tokens, sizes.test_samples, 0.0,
+                               base::Random(seed, {kTestSamples, realization}))};
 }
 
 std::vector<int> batch_order(int samples, std::uint64_t seed, std::uint64_t realization, std::uint64_t epoch) {

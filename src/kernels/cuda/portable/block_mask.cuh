@@ -3,9 +3,9 @@
 // A mask on its way to the scores of a GradientBlock. A warp copies what it needs of a mask of T through shared memory,
 // in squares of 16 by 16: no other warp waits for it.
 
-#include "kernels/cuda/portable/tile_mma.cuh"
 #include "kernels/cuda/portable/gradient_tiles.cuh"
 #include "kernels/cuda/portable/score_gradients.cuh"
+#include "kernels/cuda/portable/tile_mma.cuh"
 
 namespace quest::kernels::cuda::portable {
 

@@ -10,8 +10,8 @@
 #include "kernels/cuda/portable/forward_tiles.cuh"
 #include "kernels/cuda/portable/portable.h"
 #include "kernels/cuda/portable/products.cuh"
-#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
 namespace quest::kernels::cuda::portable {

@@ -7,8 +7,8 @@
 #include "kernels/cuda/device/dropout.cuh"
 #include "kernels/cuda/portable/mask_tile.cuh"
 #include "kernels/cuda/portable/products.cuh"
-#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/store.cuh"
 
 namespace quest::kernels::cuda::portable {

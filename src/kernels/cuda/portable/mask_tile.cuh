@@ -3,8 +3,8 @@
 // The part of an additive mask of 16-bit elements that belongs to a tile of scores, on its way through shared memory.
 // Every warp copies what its own rows of scores need: no other waits for it.
 
-#include "kernels/cuda/portable/shared_tile.cuh"
 #include "kernels/cuda/portable/score_rules.cuh"
+#include "kernels/cuda/portable/shared_tile.cuh"
 
 namespace quest::kernels::cuda::portable {
 

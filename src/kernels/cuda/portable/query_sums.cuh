@@ -5,9 +5,9 @@
 //   |Σ_j dS_j k'_j| <= Σ_j p_j |dropout_j dO·v_j - Δ| <= ‖dO‖ max_j ‖v_j‖ / (1 - dropout) + |Δ|.
 
 #include "kernels/cuda/device/fixed_point.cuh"
-#include "kernels/cuda/portable/tile_mma.cuh"
 #include "kernels/cuda/portable/lead_back.cuh"
 #include "kernels/cuda/portable/store.cuh"
+#include "kernels/cuda/portable/tile_mma.cuh"
 
 namespace quest::kernels::cuda::portable {
 

@@ -22,7 +22,8 @@ struct Part {
 // Calls replace(value) for every element of a 16x8 accumulator whose query does not see its key. Queries lie along the
 // rows, or along the columns when kTransposed.
 template <bool kTransposed, typename Replace>
-__device__ void mask_block(Accumulator& block, int first_row, int first_column, const HeadShape& shape, Replace replace) {
+__device__ void mask_block(Accumulator& block, int first_row, int first_column, const HeadShape& shape,
+                           Replace replace) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int row = first_row + lane_row() + (i / 2) * 8;

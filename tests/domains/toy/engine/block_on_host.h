@@ -51,7 +51,7 @@ class ModelOnHost {
 
   void adamw_step(float learning_rate, float weight_decay) {
     toy::engine::cuda::adamw_step(memory_, {learning_rate, weight_decay, first_moment_.data(), second_moment_.data()},
-                              toy::engine::cuda::StepFactors(++steps_), block_);
+                                  toy::engine::cuda::StepFactors(++steps_), block_);
   }
 
   void evaluate(const toy::engine::TaskData& data) {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "domains/toy/engine/cpu/lane_models.h"
 #include "domains/toy/engine/parameters.h"
-#include "base/random.h"
 #include "tests/domains/toy/engine/block_on_host.h"
 #include "tests/domains/toy/engine/models.h"
 
@@ -66,7 +66,8 @@ class SweepBlock : public ::testing::TestWithParam<NamedModel> {
  protected:
   const toy::engine::Model& model_ = GetParam().model;
   toy::engine::TaskData data_ =
-      toy::engine::draw_realization({.tokens = model_.tokens, .training_samples = 29, .test_samples = 1}, 5, 0).training;
+      toy::engine::draw_realization({.tokens = model_.tokens, .training_samples = 29, .test_samples = 1}, 5, 0)
+          .training;
   // 19 samples: chunks do not come out even.
   std::vector<int> batch_ = {7, 3, 28, 1, 0, 19, 12, 5, 22, 27, 8, 15, 2, 11, 9, 26, 17, 4, 13};
   ModelOnHost block_{model_, some_parameters(model_.tokens), ThreadOrder::ascending};

@@ -51,7 +51,7 @@ class SweepOnGpu : public ::testing::Test {
   }
 
   std::vector<toy::engine::Realization> data_ = {toy::engine::draw_realization(kSizes, 1, 0),
-                                           toy::engine::draw_realization(kSizes, 1, 1)};
+                                                 toy::engine::draw_realization(kSizes, 1, 1)};
 };
 
 TEST_F(SweepOnGpu, RecordsWhatTheCpuRecords) {
@@ -59,7 +59,9 @@ TEST_F(SweepOnGpu, RecordsWhatTheCpuRecords) {
   const auto results = train(all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto expected =
-        toy::engine::cpu::train_together(all[i].recipe, *all[i].data, {{all[i].job}}, [] { return false; }).value().front();
+        toy::engine::cpu::train_together(all[i].recipe, *all[i].data, {{all[i].job}}, [] { return false; })
+            .value()
+            .front();
     ASSERT_EQ(results[i].epochs.size(), expected.epochs.size());
     for (int epoch = 0; epoch < kEpochs; ++epoch) {
       const auto& ours = results[i].epochs[epoch];

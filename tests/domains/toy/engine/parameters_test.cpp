@@ -14,7 +14,8 @@ TEST(SweepParameters, NormsStartWithFactorsOfOneAndNoOffsets) {
   const toy::engine::Layout at(kTokens);
   for (const int norm : {at.norm1, at.norm2, at.final_norm}) {
     EXPECT_EQ(std::ranges::count(std::span(parameters).subspan(norm, toy::engine::kWidth), 1.0F), toy::engine::kWidth);
-    EXPECT_EQ(std::ranges::count(std::span(parameters).subspan(norm + toy::engine::kWidth, toy::engine::kWidth), 0.0F), toy::engine::kWidth);
+    EXPECT_EQ(std::ranges::count(std::span(parameters).subspan(norm + toy::engine::kWidth, toy::engine::kWidth), 0.0F),
+              toy::engine::kWidth);
   }
 }
 

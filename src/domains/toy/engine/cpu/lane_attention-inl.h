@@ -14,11 +14,11 @@
 #define QUEST_TOY_LANE_ATTENTION_INL_H_
 #endif
 
-#include "hwy/highway.h"
 #include "domains/toy/engine/cpu/lane_layers-inl.h"
-#include "kernels/cpu/workspace.h"
 #include "domains/toy/engine/parameters.h"
 #include "domains/toy/engine/task_data.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::toy::engine::cpu::HWY_NAMESPACE {

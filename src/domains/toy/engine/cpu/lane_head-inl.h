@@ -10,9 +10,9 @@
 #define QUEST_TOY_LANE_HEAD_INL_H_
 #endif
 
+#include "domains/toy/engine/cpu/lane_attention-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
-#include "domains/toy/engine/cpu/lane_attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::toy::engine::cpu::HWY_NAMESPACE {

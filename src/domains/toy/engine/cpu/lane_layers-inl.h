@@ -9,10 +9,10 @@
 #define QUEST_TOY_LANE_LAYERS_INL_H_
 #endif
 
-#include "hwy/highway.h"
-#include "kernels/cpu/math-inl.h"
 #include "domains/toy/engine/cpu/lane_algebra-inl.h"
 #include "domains/toy/engine/model.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quest::toy::engine::cpu::HWY_NAMESPACE {

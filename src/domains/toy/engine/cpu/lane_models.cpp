@@ -11,9 +11,9 @@
 #define HWY_TARGET_INCLUDE "domains/toy/engine/cpu/lane_models.cpp"
 #include "hwy/foreach_target.h"
 // foreach_target must come first
-#include "hwy/highway.h"
 #include "domains/toy/engine/cpu/lane_attention-inl.h"
 #include "domains/toy/engine/cpu/lane_head-inl.h"
+#include "hwy/highway.h"
 #include "kernels/cpu/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,40 +46,40 @@ struct Network {
     constexpr std::int64_t kRows = kChunk * kRowFloats;
     const std::int64_t vectors = kChunk * view.rows() * kModelLanes;
     kernels::cpu::Workspace::of_this_thread().provide({{&cls.x, kRowFloats},
-                                         {&cls.hat, kRowFloats},
-                                         {&cls.normed, kRowFloats},
-                                         {&cls.query, kRowFloats},
-                                         {&cls.effective, kRowFloats},
-                                         {&cls.direction, kRowFloats},
-                                         {&cls.dx, kRowFloats},
-                                         {&cls.dnormed, kRowFloats},
-                                         {&cls.dsource, kRowFloats},
-                                         {&cls.deffective, kRowFloats},
-                                         {&cls.ddirection, kRowFloats},
-                                         {&tokens.z, vectors * kWidth},
-                                         {&tokens.hat, vectors * kWidth},
-                                         {&tokens.keys, vectors * kWidth},
-                                         {&tokens.inverse_deviation, vectors},
-                                         {&tokens.inverse_norm, vectors},
-                                         {&tokens.logit, vectors},
-                                         {&tokens.probability, vectors},
-                                         {&tokens.dlogit, vectors},
-                                         {&tokens.pooled, kRows},
-                                         {&head.mixed, kRows},
-                                         {&head.hat, kRows},
-                                         {&head.inverse_deviation, kChunk * kModelLanes},
-                                         {&head.mlp_input, kRows},
-                                         {&head.hidden, kRows},
-                                         {&head.active, kRows},
-                                         {&head.result, kRows},
-                                         {&head.final_hat, kRows},
-                                         {&head.final_inverse_deviation, kChunk * kModelLanes},
-                                         {&head.logits, kRows},
-                                         {&head.probability, kRows},
-                                         {&head.gradient, kRows},
-                                         {&head.dhidden, kRows},
-                                         {&head.dmixed, kRows},
-                                         {&head.dpooled, kRows}});
+                                                       {&cls.hat, kRowFloats},
+                                                       {&cls.normed, kRowFloats},
+                                                       {&cls.query, kRowFloats},
+                                                       {&cls.effective, kRowFloats},
+                                                       {&cls.direction, kRowFloats},
+                                                       {&cls.dx, kRowFloats},
+                                                       {&cls.dnormed, kRowFloats},
+                                                       {&cls.dsource, kRowFloats},
+                                                       {&cls.deffective, kRowFloats},
+                                                       {&cls.ddirection, kRowFloats},
+                                                       {&tokens.z, vectors * kWidth},
+                                                       {&tokens.hat, vectors * kWidth},
+                                                       {&tokens.keys, vectors * kWidth},
+                                                       {&tokens.inverse_deviation, vectors},
+                                                       {&tokens.inverse_norm, vectors},
+                                                       {&tokens.logit, vectors},
+                                                       {&tokens.probability, vectors},
+                                                       {&tokens.dlogit, vectors},
+                                                       {&tokens.pooled, kRows},
+                                                       {&head.mixed, kRows},
+                                                       {&head.hat, kRows},
+                                                       {&head.inverse_deviation, kChunk * kModelLanes},
+                                                       {&head.mlp_input, kRows},
+                                                       {&head.hidden, kRows},
+                                                       {&head.active, kRows},
+                                                       {&head.result, kRows},
+                                                       {&head.final_hat, kRows},
+                                                       {&head.final_inverse_deviation, kChunk * kModelLanes},
+                                                       {&head.logits, kRows},
+                                                       {&head.probability, kRows},
+                                                       {&head.gradient, kRows},
+                                                       {&head.dhidden, kRows},
+                                                       {&head.dmixed, kRows},
+                                                       {&head.dpooled, kRows}});
     cls.forward();
   }
 

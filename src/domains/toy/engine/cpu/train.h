@@ -15,8 +15,8 @@ namespace quest::toy::engine::cpu {
 
 // At most model_lanes() jobs. Nothing when should_stop, asked after every epoch, says so.
 [[nodiscard]] std::optional<std::vector<engine::SweepResult>> train_together(const engine::SweepRecipe& recipe,
-                                                                            const engine::Realization& data,
-                                                                            std::span<const engine::SweepJob> jobs,
-                                                                            const std::function<bool()>& should_stop);
+                                                                             const engine::Realization& data,
+                                                                             std::span<const engine::SweepJob> jobs,
+                                                                             const std::function<bool()>& should_stop);
 
 }  // namespace quest::toy::engine::cpu

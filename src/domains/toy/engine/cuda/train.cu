@@ -88,7 +88,7 @@ struct RealizationOnDevice {
 
   void draw_order(int epoch) {
     order.upload(engine::batch_order(first.data->training.samples, first.recipe.seed, first.recipe.realization,
-                                    static_cast<std::uint64_t>(epoch)));
+                                     static_cast<std::uint64_t>(epoch)));
   }
 };
 
@@ -233,7 +233,7 @@ SweepDevice sweep_device(int tokens) {
 }
 
 std::optional<std::vector<engine::SweepResult>> train_together(std::span<const SweepTraining> trainings,
-                                                              const std::function<bool()>& should_stop) {
+                                                               const std::function<bool()>& should_stop) {
   const engine::SweepRecipe& recipe = trainings.front().recipe;
   check(allow_shared_memory(recipe.model.tokens), "asking for shared memory");
   SweepOnDevice device(trainings);

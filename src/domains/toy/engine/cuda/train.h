@@ -33,6 +33,6 @@ struct SweepDevice {
 // All trainings have the same numbers of tokens, epochs and samples of a batch. Nothing when should_stop, asked after
 // every epoch, says so. Throws std::runtime_error when the GPU fails.
 [[nodiscard]] std::optional<std::vector<engine::SweepResult>> train_together(std::span<const SweepTraining> trainings,
-                                                                            const std::function<bool()>& should_stop);
+                                                                             const std::function<bool()>& should_stop);
 
 }  // namespace quest::toy::engine::cuda

@@ -16,7 +16,7 @@ std::string sweep_obstacle(int /*tokens*/) { return kObstacle; }
 SweepDevice sweep_device(int /*tokens*/) { throw std::runtime_error(kObstacle); }
 
 std::optional<std::vector<engine::SweepResult>> train_together(std::span<const SweepTraining> /*trainings*/,
-                                                              const std::function<bool()>& /*should_stop*/) {
+                                                               const std::function<bool()>& /*should_stop*/) {
   throw std::runtime_error(kObstacle);
 }
 
