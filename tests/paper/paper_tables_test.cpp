@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "paper/experiment.h"
+#include "paper/number_text.h"
 #include "paper/sweep.h"
+#include "tests/paper/made_up_runs.h"
 #include "tests/paper/tex_table.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -64,31 +67,58 @@ TEST(PaperFiles, EveryTableOfResultsHasAHeadline) {
   }
 }
 
-// A key that no sweep varies would match all runs or none.
-TEST(PaperFiles, TablesAskForKeysThatSweepsVary) {
-  for (const auto& experiment : experiments()) {
-    std::set<std::string> varied = {"recipe"};
-    std::set<std::pair<std::string, std::string>> trained;
-    for (const auto* grids : {&experiment.sweep, &experiment.small}) {
-      for (const auto& grid : *grids) {
-        for (const auto& axis : grid.axes) {
-          varied.insert(axis.key);
-          for (const auto& value : axis.values) trained.emplace(axis.key, value);
-        }
-      }
+// What the sweeps' runs have in their recipes, as far as the experiment's file says it.
+std::map<std::string, std::set<std::string>> trained_values(const Experiment& experiment) {
+  std::map<std::string, std::set<std::string>> trained;
+  for (const auto* grids : {&experiment.sweep, &experiment.small}) {
+    for (const auto& run : planned_runs(*grids)) {
+      trained["recipe"].insert(canonical_value(run.recipe));
+      for (const auto& [key, value] : run.settings) trained[key].insert(canonical_value(value));
     }
-    EXPECT_TRUE(experiment.split.empty() || varied.contains(experiment.split)) << experiment.name;
-    for (const auto& item : experiment.items) {
-      for (const auto* lines : {&item.rows, &item.columns}) {
-        for (const auto& line : *lines) {
-          for (const auto& setting : line.match.value_or(Match{})) {
-            EXPECT_TRUE(trained.contains(setting))
-                << line.match_place << " " << setting.first << " = " << setting.second;
+  }
+  return trained;
+}
+
+// Settings that rows and columns ask for and no sweep sets: they would match all runs or none.
+std::vector<std::string> settings_without_runs(const Experiment& experiment) {
+  auto trained = trained_values(experiment);
+  std::vector<std::string> found;
+  for (const auto& item : experiment.items) {
+    for (const auto* lines : {&item.rows, &item.columns}) {
+      for (const auto& line : *lines) {
+        for (const auto& [key, value] : line.match.value_or(Match{})) {
+          if (!trained[key].contains(canonical_value(value))) {
+            found.push_back(line.match_place + " " + key + " = " + value);
           }
         }
       }
     }
   }
+  return found;
+}
+
+TEST(PaperFiles, TablesAskForWhatSweepsTrain) {
+  for (const auto& experiment : experiments()) {
+    for (const auto& setting : settings_without_runs(experiment)) ADD_FAILURE() << setting;
+    EXPECT_TRUE(experiment.split.empty() || trained_values(experiment).contains(experiment.split)) << experiment.name;
+  }
+}
+
+TEST(PaperFiles, WhatNoSweepTrainsIsFound) {
+  const auto found_in = [](const std::string& match) {
+    return settings_without_runs(experiment_of("metric = \"error\"\ncolumns = [{ title = \"error\", match = { " +
+                                                   match + " } }]\nrows = [{ title = \"all\", match = {} }]\n",
+                                               "", "optimizer.lr = [0.001]\n[sweep.set]\nmodel.depth = 2\n"))
+        .size();
+  };
+  EXPECT_EQ(found_in("model.head = \"mean\""), 0U);
+  EXPECT_EQ(found_in("optimizer.lr = 1e-3"), 0U) << "however it is written";
+  EXPECT_EQ(found_in("recipe = \"made-up/line\""), 0U);
+  EXPECT_EQ(found_in("model.depth = 2"), 0U) << "what all runs share";
+  EXPECT_EQ(found_in("model.head = \"last\""), 1U);
+  EXPECT_EQ(found_in("recipe = \"made-up/curve\""), 1U);
+  EXPECT_EQ(found_in("model.depth = 3"), 1U);
+  EXPECT_EQ(found_in("model.width = 2"), 1U);
 }
 
 TEST(PaperFiles, SweepsPlanThePapersRuns) {
