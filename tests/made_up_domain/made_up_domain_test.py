@@ -1,5 +1,7 @@
 """Adds the domain of docs/adding-a-domain.md to a copy of the tree, builds it and runs the page's commands.
 
+Then runs the tests that every domain must pass.
+
 Usage: made_up_domain_test.py SOURCE_DIR BUILD_DIR
 
 The copy is an overlay: a mount that shows the tree, with what was built, and keeps what is written to it elsewhere, so that
@@ -21,6 +23,8 @@ FILE = re.compile(r"^`([\w./-]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTA
 COMMANDS = re.compile(r"^```sh\n(make\n.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_SOURCES = shutil.ignore_patterns(".git", ".venv", "build*", "runs", "__pycache__")
 INSIDE = "--inside"
+# Those that look at all domains, recipes and tables of the program.
+TESTS_OF_ALL_DOMAINS = ("paper/tests_paper", "app/tests_run_start")
 
 
 def page_files(root: Path) -> dict[str, str]:
@@ -85,7 +89,7 @@ def follow_the_page(root: Path, build: Path, work: Path) -> None:
         assert not path.exists(), f"{name}: expected a new file, is there already"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    run(["cmake", "--build", build, "--target", "quest_cli"], root)
+    run(["cmake", "--build", build, "--target", "quest_cli", *(Path(test).name for test in TESTS_OF_ALL_DOMAINS)], root)
     quest = build / "quest"
     outputs = {}
     for program, *arguments in page_commands(root):
@@ -95,6 +99,8 @@ def follow_the_page(root: Path, build: Path, work: Path) -> None:
     check_outputs(outputs, work)
     check_table(quest, work)
     check_errors(quest, work)
+    for test in TESTS_OF_ALL_DOMAINS:
+        run([build / "tests" / test], work)
     for rule in ("includes", "domain_names", "sources_listed"):
         run([sys.executable, root / f"tests/style/{rule}.py", root], root)
 
@@ -139,7 +145,7 @@ def main() -> None:
         copy = scratch / "tree"
         shutil.copytree(root, copy, ignore=NOT_SOURCES)
         torch_dir = re.search(r"^Torch_DIR:PATH=(.*)/share/cmake/Torch$", (build / "CMakeCache.txt").read_text(), re.M)
-        run(["cmake", "--preset", "release", "-DQUEST_TESTS=OFF", f"-DQUEST_TORCH_DIR={torch_dir.group(1)}"], copy)
+        run(["cmake", "--preset", "release", f"-DQUEST_TORCH_DIR={torch_dir.group(1)}"], copy)
         (scratch / "copied").mkdir()
         follow_the_page(copy, copy / "build", scratch / "copied")
 
