@@ -106,7 +106,6 @@ TEST_P(EveryOptimizer, ContinuesFromItsStateToTheSameBits) {
   Optimizer after(second, options());
   train::load_named_slices(second, "value", train::named_slices(first, "value", first.values()), second.values());
   after.load_state(before.state());
-  EXPECT_EQ(after.steps(), 7);
   train(second, after, 7, 12);
   EXPECT_TRUE(identical(second.values(), whole.values()));
 }
@@ -130,7 +129,9 @@ TEST_P(EveryOptimizer, FactorOfAGroupScalesItsRate) {
 
 TEST_P(EveryOptimizer, AFrozenGroupStaysAsItIsAndBeginsAfresh) {
   auto frozen_model = small_model();
-  const train::ParameterRules rules{.change = [](const auto& /*name*/, auto& rule) { rule.frozen_epochs = 1.5; }};
+  const train::ParameterRules rules{.change = [](const auto& /*name*/, auto& rule) {
+    rule.lr_schedule = [](const train::Moment& moment) { return moment.epoch() < 1.5 ? 0.0 : 1.0; };
+  }};
   FlatParameters frozen(train::parameter_groups(*frozen_model, {.weight_decay = 0.1, .rules = rules}));
   auto fresh_model = small_model();
   FlatParameters fresh = flat(fresh_model);
@@ -138,14 +139,13 @@ TEST_P(EveryOptimizer, AFrozenGroupStaysAsItIsAndBeginsAfresh) {
   Optimizer other(fresh, options());
   for (std::int64_t step = 0; step < 10; ++step) {
     set_gradients(frozen, step);
-    one.step(0.01, {.steps_per_epoch = 3});
+    one.step(0.01, {.moment = {step, 10, 3}});
     if (step >= 5) {  // 5 / 3 is the first not below 1.5
       set_gradients(fresh, step);
-      other.step(0.01, {.steps_per_epoch = 3});
+      other.step(0.01);
     }
     EXPECT_TRUE(identical(frozen.values(), fresh.values())) << step;
   }
-  EXPECT_EQ(one.steps(), 10);
 }
 
 TEST_P(EveryOptimizer, AWeightDecayOfTheStepTakesThePlaceOfTheGroups) {

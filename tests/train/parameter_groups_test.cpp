@@ -86,7 +86,7 @@ TEST(ParameterGroups, ATasksRulesAreTaken) {
   const train::ParameterRules rules{.change = [](const std::string& name, train::ParameterRule& rule) {
     if (name.starts_with("block")) rule.lr_scale *= 0.1;
     if (name == "head.weight") rule.decays = false;
-    if (name.starts_with("norm")) rule.frozen_epochs = 1.5;
+    if (name.starts_with("norm")) rule.lr_schedule = [](const train::Moment& moment) { return moment.progress(); };
   }};
   const auto groups =
       train::parameter_groups(NamesOfVit(1), {.weight_decay = 0.05, .layer_decay = 0.5, .rules = rules});
@@ -95,7 +95,7 @@ TEST(ParameterGroups, ATasksRulesAreTaken) {
   EXPECT_EQ(of.at("head.weight"), (std::pair{1.0, 0.0}));
   for (const auto& group : groups) {
     for (const auto& parameter : group.parameters) {
-      EXPECT_EQ(group.frozen_epochs, parameter.name == "norm.weight" ? 1.5 : 0.0) << parameter.name;
+      EXPECT_EQ(static_cast<bool>(group.lr_schedule), parameter.name == "norm.weight") << parameter.name;
     }
   }
 }

@@ -196,12 +196,38 @@ TEST(TaskContract, ARuleScalesTheLearningRateOfAParameter) {
       close(path[1].second - path[0].second, 0.25 * (expected[1].second - expected[0].second), {.of_value = 1e-5}));
 }
 
+TEST(TaskContract, TheLearningRateOfAParameterMayBeAFunctionOfTheMoment) {
+  auto recipe = token_recipe();
+  recipe.train.batch_size = 8;  // three steps an epoch
+  TokenTask task;
+  const auto& linear = task.parts().linear;
+  task.change_loss = [&](const at::Tensor& loss, const auto&) {
+    return 0.0 * loss + linear->weight.sum() + linear->bias.sum();
+  };
+  const auto schedule = [](const Moment& moment) { return 1.0 + moment.epoch(); };
+  task.own_rules.change = [&](const std::string& name, ParameterRule& rule) {
+    if (name == "linear.weight") rule = {.lr_scale = 0.5, .lr_schedule = schedule};
+  };
+  const auto path = path_of(task, recipe);
+  ASSERT_EQ(path.size(), 10U);
+  auto weight = path[0].first.to(at::kDouble);
+  auto bias = path[0].second.to(at::kDouble);
+  for (std::int64_t step = 0; step < 9; ++step) {
+    weight = weight - 0.1 * 0.5 * schedule({step, 9, 3});
+    bias = bias - 0.1;
+    const auto& after = path[static_cast<std::size_t>(step) + 1];
+    EXPECT_TRUE(close(after.first, weight, {.absolute = 1e-6})) << step;
+    EXPECT_TRUE(close(after.second, bias, {.absolute = 1e-6})) << step;
+  }
+}
+
 TEST(TaskContract, ARuleFreezesAParameterForSomeEpochs) {
   auto recipe = token_recipe();
   recipe.train.batch_size = 8;  // three steps an epoch
   TokenTask task;
   task.own_rules.change = [](const std::string& name, ParameterRule& rule) {
-    if (name == "linear.weight") rule.frozen_epochs = 1.5;
+    if (name == "linear.weight")
+      rule.lr_schedule = [](const Moment& moment) { return moment.epoch() < 1.5 ? 0.0 : 1.0; };
   };
   const auto path = path_of(task, recipe);
   ASSERT_EQ(path.size(), 10U);
@@ -209,6 +235,29 @@ TEST(TaskContract, ARuleFreezesAParameterForSomeEpochs) {
     const bool is_frozen = step < 5;  // 4 / 3 < 1.5 < 5 / 3
     EXPECT_EQ(static_cast<bool>(identical(path[step + 1].first, path[step].first)), is_frozen) << step;
     EXPECT_FALSE(identical(path[step + 1].second, path[step].second)) << step;
+  }
+}
+
+TEST(TaskContract, AParameterThatWasFrozenNowAndThenGoesOnBitForBit) {
+  auto recipe = token_recipe();
+  recipe.train.batch_size = 8;
+  recipe.optimizer = {.name = "adamw", .lr = 0.1};
+  const auto train_some = [&](TinyRun& run, std::int64_t steps) {
+    TokenTask task;
+    task.own_rules.change = [](const std::string& name, ParameterRule& rule) {
+      if (name == "linear.weight")
+        rule.lr_schedule = [](const Moment& moment) { return moment.step % 3 == 1 ? 0.0 : 1.0; };
+    };
+    train_in(run, task, recipe, steps);
+  };
+  TinyRun whole;
+  train_some(whole, testing::kToTheEnd);
+  for (const std::int64_t steps : {1, 2, 5}) {
+    TinyRun parts;
+    train_some(parts, steps);
+    ASSERT_EQ(parts.ending.steps, steps);
+    train_some(parts, testing::kToTheEnd);
+    testing::expect_same_checkpoints(whole, parts);
   }
 }
 

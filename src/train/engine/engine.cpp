@@ -274,8 +274,7 @@ class Engine {
     const double lr = learning_rate(recipe_.schedule, recipe_.optimizer.lr, now.step, total_steps_, steps_per_epoch_);
     sums.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
     for (auto& sum : sums) sum = sum.to(at::kDouble);
-    UpdateChanges changes{.beta1 = scheduled_momentum(recipe_.schedule, now.step, total_steps_),
-                          .steps_per_epoch = static_cast<double>(steps_per_epoch_)};
+    UpdateChanges changes{.beta1 = scheduled_momentum(recipe_.schedule, now.step, total_steps_), .moment = now};
     if (rules_.weight_decay) changes.weight_decay = rules_.weight_decay(now);
     ++state_.step;
     StepReport report;

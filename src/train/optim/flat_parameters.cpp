@@ -30,6 +30,10 @@ std::int64_t Slice::numel() const { return c10::multiply_integers(shape); }
 
 at::Tensor Slice::of(const at::Tensor& flat) const { return flat.narrow(0, offset, numel()).view(shape); }
 
+double GroupRange::lr_scale_at(const Moment& moment) const {
+  return lr_schedule ? lr_scale * lr_schedule(moment) : lr_scale;
+}
+
 FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups) {
   std::int64_t size = 0;
   std::set<const void*> seen;
@@ -41,7 +45,7 @@ FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups) {
       slices_.push_back({parameter->name, parameter->value, size, parameter->value.sizes().vec(), groups_.size()});
       size += round_up_to_unit(parameter->value.numel());
     }
-    groups_.push_back({group.lr_scale, group.weight_decay, group.decays, group.frozen_epochs, begin, size, {}});
+    groups_.push_back({group.lr_scale, group.weight_decay, group.decays, group.lr_schedule, begin, size, {}});
   }
   TORCH_CHECK(!slices_.empty(), "a model to train must have parameters that require gradients, has none");
   for (std::size_t g = 0, first = 0; g < groups_.size(); ++g) {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "train/optim/moment.h"
+
 namespace quest::train {
 
 struct NamedParameter {
@@ -23,8 +25,8 @@ struct ParameterGroup {
   double lr_scale = 1.0;
   double weight_decay = 0.0;
   std::vector<NamedParameter> parameters;
-  bool decays = true;  // false: also not by a weight decay that comes later
-  double frozen_epochs = 0.0;
+  bool decays = true;                 // false: also not by a weight decay that comes later
+  FunctionOfMoment lr_schedule = {};  // none: 1
 };
 
 // Where one parameter stands in a flat buffer. Slices start at multiples of kSliceUnit; zeros fill the gaps.
@@ -46,10 +48,13 @@ struct GroupRange {
   double lr_scale;
   double weight_decay;
   bool decays;
-  double frozen_epochs;
+  FunctionOfMoment lr_schedule;
   std::int64_t begin;
   std::int64_t end;
   std::span<const Slice> slices;
+
+  // Factor of the learning rate; 0: the group is frozen.
+  [[nodiscard]] double lr_scale_at(const Moment& moment) const;
 };
 
 class FlatParameters {

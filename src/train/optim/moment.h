@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace quest::train {
 
@@ -13,5 +14,7 @@ struct Moment {
   [[nodiscard]] double epoch() const { return static_cast<double>(step) / static_cast<double>(steps_per_epoch); }
   [[nodiscard]] double progress() const { return static_cast<double>(step) / static_cast<double>(total_steps); }
 };
+
+using FunctionOfMoment = std::function<double(const Moment& moment)>;
 
 }  // namespace quest::train

@@ -3,7 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 
 #include "recipe/fields.h"
 #include "train/optim/update_rules.h"
@@ -33,30 +33,33 @@ std::span<const std::string_view> optimizer_names() {
 }
 
 Optimizer::Optimizer(FlatParameters& parameters, const OptimizerOptions& options)
-    : parameters_(parameters), options_(options), rule_(rule_named(options.name)) {
+    : parameters_(parameters),
+      options_(options),
+      rule_(rule_named(options.name)),
+      updates_(parameters.groups().size()) {
   state_.resize(rule_.state.size());
   for (at::Tensor& state : state_) state = at::zeros_like(parameters.values());
 }
 
 void Optimizer::step(double lr, const UpdateChanges& changes) {
   const torch::NoGradGuard no_grad;
-  ++steps_;
-  for (const GroupRange& group : parameters_.groups()) {
-    const double own_steps = static_cast<double>(steps_) - std::ceil(group.frozen_epochs * changes.steps_per_epoch);
-    if (own_steps < 1.0) continue;
+  for (std::size_t g = 0; g < updates_.size(); ++g) {
+    const GroupRange& group = parameters_.groups()[g];
+    const double lr_scale = group.lr_scale_at(changes.moment);
+    if (lr_scale == 0.0) continue;
     rule_.update({.options = options_,
                   .parameters = parameters_,
                   .state = state_,
                   .group = group,
-                  .lr = lr * group.lr_scale,
+                  .lr = lr * lr_scale,
                   .weight_decay = group.decays ? changes.weight_decay.value_or(group.weight_decay) : 0.0,
                   .beta1 = changes.beta1,
-                  .step = own_steps});
+                  .step = static_cast<double>(++updates_[g])});
   }
 }
 
 NamedTensors Optimizer::state() const {
-  NamedTensors tensors{{"step", at::scalar_tensor(steps_, at::kLong)}};
+  NamedTensors tensors{{"step", at::tensor(updates_)}};
   for (std::size_t i = 0; i < state_.size(); ++i) {
     const NamedTensors slices = named_slices(parameters_, rule_.state[i], state_[i]);
     tensors.insert(tensors.end(), slices.begin(), slices.end());
@@ -67,8 +70,11 @@ NamedTensors Optimizer::state() const {
 void Optimizer::load_state(const NamedTensors& tensors) {
   const auto step = std::find_if(tensors.begin(), tensors.end(), [](const auto& item) { return item.first == "step"; });
   TORCH_CHECK(step != tensors.end(), "the saved state of an optimiser must hold a tensor 'step', has none");
+  TORCH_CHECK(step->second.numel() == std::ssize(updates_), "the saved tensor 'step' counts the updates of ",
+              step->second.numel(), " groups of parameters, the model has ", updates_.size());
   for (std::size_t i = 0; i < state_.size(); ++i) load_named_slices(parameters_, rule_.state[i], tensors, state_[i]);
-  steps_ = step->second.item<std::int64_t>();
+  const at::Tensor updates = step->second.contiguous();
+  std::ranges::copy_n(updates.const_data_ptr<std::int64_t>(), updates.numel(), updates_.begin());
 }
 
 void describe(recipe::Fields& fields, OptimizerOptions& options) {

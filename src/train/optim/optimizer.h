@@ -38,7 +38,7 @@ struct UpdateRule;
 struct UpdateChanges {
   std::optional<double> beta1;         // sgd: momentum
   std::optional<double> weight_decay;  // of the groups that decay
-  double steps_per_epoch = 0.0;        // for the groups that are frozen for some epochs; 0: they are not
+  Moment moment = {};                  // at which the schedules of groups are asked
 };
 
 class Optimizer {
@@ -50,9 +50,8 @@ class Optimizer {
   // the optimiser were new.
   void step(double lr, const UpdateChanges& changes = {});
 
-  [[nodiscard]] std::int64_t steps() const { return steps_; }
-
-  // torch's names: exp_avg.<parameter>, exp_avg_sq.<parameter> or momentum_buffer.<parameter>; and "step", an integer.
+  // torch's names: exp_avg.<parameter>, exp_avg_sq.<parameter> or momentum_buffer.<parameter>; and "step", the
+  // updates of each group.
   [[nodiscard]] NamedTensors state() const;
   void load_state(const NamedTensors& tensors);
 
@@ -61,7 +60,7 @@ class Optimizer {
   OptimizerOptions options_;
   const UpdateRule& rule_;
   std::vector<at::Tensor> state_;
-  std::int64_t steps_ = 0;
+  std::vector<std::int64_t> updates_;  // of each group
 };
 
 std::span<const std::string_view> optimizer_names();

@@ -68,7 +68,8 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
               options.layer_decay);
   TORCH_CHECK(options.layer_decay == 1 || depth > 0,
               "layer_decay needs a model whose layers are named 'blocks.0', 'blocks.1', …; this one has none");
-  // A pair per learning rate and freezing: what is decayed, what is not.
+  // A pair per learning rate: what is decayed, what is not. Functions cannot be told from each other, so a parameter
+  // with a schedule has a pair of its own.
   std::vector<std::pair<ParameterGroup, ParameterGroup>> pairs;
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
     const auto layer = static_cast<double>(depth + 1 - layer_of(parameter->name, depth));
@@ -76,11 +77,11 @@ std::vector<ParameterGroup> parameter_groups(const torch::nn::Module& model, con
                        .decays = options.decay_all || is_decayed(*parameter)};
     if (options.rules.change) options.rules.change(parameter->name, rule);
     auto pair = std::ranges::find_if(pairs, [&](const auto& p) {
-      return p.first.lr_scale == rule.lr_scale && p.first.frozen_epochs == rule.frozen_epochs;
+      return p.first.lr_scale == rule.lr_scale && !p.first.lr_schedule && !rule.lr_schedule;
     });
     if (pair == pairs.end()) {
-      pair = pairs.insert(pair, {{rule.lr_scale, options.weight_decay, {}, true, rule.frozen_epochs},
-                                 {rule.lr_scale, 0.0, {}, false, rule.frozen_epochs}});
+      pair = pairs.insert(pair, {{rule.lr_scale, options.weight_decay, {}, true, rule.lr_schedule},
+                                 {rule.lr_scale, 0.0, {}, false, rule.lr_schedule}});
     }
     (rule.decays ? pair->first : pair->second).parameters.push_back(*parameter);
   }
