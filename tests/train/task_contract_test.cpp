@@ -238,6 +238,26 @@ TEST(TaskContract, ARuleFreezesAParameterForSomeEpochs) {
   }
 }
 
+TEST(TaskContract, AFrozenParameterDoesNotCountInTheNormThatIsClipped) {
+  auto recipe = token_recipe();
+  recipe.optimizer.clip_norm = 0.01;
+  TokenTask task;
+  task.own_rules.change = [](const std::string& name, ParameterRule& rule) {
+    if (name == "linear.weight") rule.lr_scale = 0.0;
+  };
+  const auto& linear = task.parts().linear;
+  task.change_loss = [&](const at::Tensor& loss, const auto&) {
+    return 0.0 * loss + 100.0 * linear->weight.sum() + 3.0 * linear->bias.sum();
+  };
+  const auto weight = linear->weight.detach().clone();
+  const auto bias = linear->bias.detach().clone();
+  TinyRun run;
+  train_in(run, task, recipe);
+  EXPECT_TRUE(identical(linear->weight, weight));
+  EXPECT_TRUE(close(linear->bias, bias.to(at::kDouble) - 3 * 0.1 * 0.01, {.absolute = 1e-6})) << "three steps";
+  for (const auto& step : run.listener.steps) EXPECT_NEAR(step.grad_norm, 3.0, 1e-6) << "the norm of what is updated";
+}
+
 TEST(TaskContract, AParameterThatWasFrozenNowAndThenGoesOnBitForBit) {
   auto recipe = token_recipe();
   recipe.train.batch_size = 8;

@@ -271,6 +271,7 @@ class Engine {
               double scale) {
     const torch::NoGradGuard no_grad;
     if (scale != 1.0) parameters_.gradients().mul_(scale);
+    parameters_.zero_frozen_gradients(now);
     const double lr = learning_rate(recipe_.schedule, recipe_.optimizer.lr, now.step, total_steps_, steps_per_epoch_);
     sums.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
     for (auto& sum : sums) sum = sum.to(at::kDouble);

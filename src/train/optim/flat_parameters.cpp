@@ -73,6 +73,12 @@ std::int64_t FlatParameters::parameter_count() const {
 
 void FlatParameters::zero_gradients() { gradients_.zero_(); }
 
+void FlatParameters::zero_frozen_gradients(const Moment& moment) {
+  for (const GroupRange& group : groups_) {
+    if (group.lr_scale_at(moment) == 0.0) gradients_.narrow(0, group.begin, group.end - group.begin).zero_();
+  }
+}
+
 NamedTensors named_slices(const FlatParameters& parameters, const std::string& kind, const at::Tensor& flat) {
   NamedTensors tensors;
   tensors.reserve(parameters.slices().size());

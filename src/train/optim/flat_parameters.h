@@ -74,6 +74,8 @@ class FlatParameters {
   [[nodiscard]] std::int64_t parameter_count() const;
 
   void zero_gradients();
+  // Of groups that are frozen, so that they count in no norm.
+  void zero_frozen_gradients(const Moment& moment);
 
  private:
   at::Tensor values_;
