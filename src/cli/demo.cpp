@@ -171,6 +171,7 @@ void run_demo() {
 void train_demonstrations(const std::filesystem::path& runs) {
   constexpr bool kSmall = true;
   std::size_t failed = 0;
+  std::size_t left_out = 0;
   for (const auto& domain : domains::all()) {
     if (domain.demonstration.empty()) continue;
     const auto& experiment = find_experiment(std::string(domain.demonstration));
@@ -179,9 +180,13 @@ void train_demonstrations(const std::filesystem::path& runs) {
     std::cout << experiment.summary << ".\n" << std::flush;
     failed += app::run_sweep(paper::planned_runs(experiment.small), options);
     std::cout << "\n";
-    print_experiment(experiment, known_runs(experiment, runs, kSmall), terminal::TableStyle::text);
+    const auto known = known_runs(experiment, runs, kSmall);
+    const auto comparisons = comparisons_of(experiment, known.runs);
+    print_experiment(experiment, known, comparisons, terminal::TableStyle::text);
+    left_out += comparisons.problems.size();
   }
   if (failed > 0) throw std::runtime_error(std::to_string(failed) + " runs failed, as told above");
+  require_none_left_out(left_out);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "cli/experiment_runs.h"
 
 #include <algorithm>
-#include <vector>
+#include <stdexcept>
 
 #include "app/usage_error.h"
 #include "recipe/fields.h"
@@ -59,6 +59,25 @@ KnownRuns known_runs(const paper::Experiment& experiment, const std::filesystem:
   if (!full.runs.runs.empty() || !full.runs.problems.empty()) return full;
   auto other = read(true);
   return other.runs.runs.empty() ? full : other;
+}
+
+Comparisons comparisons_of(const paper::Experiment& experiment, const paper::Runs& runs) {
+  Comparisons comparisons;
+  for (const auto& item : experiment.items) {
+    try {
+      comparisons.items.push_back(paper::compare(experiment, item, runs.runs));
+    } catch (const std::runtime_error& error) {
+      comparisons.problems.push_back("our numbers of " + item.label + ": " + error.what());
+      comparisons.items.push_back(paper::compare(experiment, item, {}));
+    }
+  }
+  return comparisons;
+}
+
+void require_none_left_out(std::size_t problems) {
+  if (problems == 0) return;
+  throw std::runtime_error("our numbers of " + std::to_string(problems) +
+                           " tables or figures were left out, as told above; mend what is named there");
 }
 
 }  // namespace quest::cli

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "paper/comparison.h"
 #include "paper/experiment.h"
@@ -32,5 +33,16 @@ struct KnownRuns {
 
 // Those of the full version, or where there are none, or where it is asked for, of the small one.
 [[nodiscard]] KnownRuns known_runs(const paper::Experiment& experiment, const std::filesystem::path& runs, bool small);
+
+// Every item of an experiment, in order. One whose runs lack what it asks for is a problem, and has the paper's numbers
+// alone.
+struct Comparisons {
+  std::vector<paper::Comparison> items;
+  std::vector<std::string> problems;
+};
+[[nodiscard]] Comparisons comparisons_of(const paper::Experiment& experiment, const paper::Runs& runs);
+
+// Throws std::runtime_error, once the problems of comparisons have been told, where there were any.
+void require_none_left_out(std::size_t problems);
 
 }  // namespace quest::cli

@@ -12,6 +12,7 @@ namespace quest::cli {
 // Which trains what an experiment lacks; empty where nothing of it runs.
 [[nodiscard]] std::string command_text(const paper::Experiment& experiment);
 
-void print_experiment(const paper::Experiment& experiment, const KnownRuns& known, terminal::TableStyle style);
+void print_experiment(const paper::Experiment& experiment, const KnownRuns& known, const Comparisons& comparisons,
+                      terminal::TableStyle style);
 
 }  // namespace quest::cli

@@ -37,26 +37,25 @@ terminal::TableStyle style_of(const PaperCommand& command) {
   return command.markdown ? terminal::TableStyle::markdown : terminal::TableStyle::text;
 }
 
-base::Table overview(const PaperCommand& command) {
-  base::Table table{.caption = "",
-                    .columns = {{"", base::Align::left},
-                                {"shows", base::Align::left},
-                                {"measure", base::Align::left},
-                                {"paper", base::Align::left},
-                                {"ours", base::Align::left},
-                                {"state", base::Align::left}},
-                    .rows = {}};
-  for (const auto& experiment : paper::experiments()) {
-    const auto known = known_runs(experiment, command.runs, command.small);
-    table.add_row({experiment.name, command_text(experiment), "", "", "", ""});
-    for (const auto& item : experiment.items) {
-      const auto texts = paper::headline(paper::compare(experiment, item, known.runs.runs));
-      table.add_row({"  " + item.label, item.shows, texts.name, texts.paper,
-                     texts.ours + (known.is_small && !texts.ours.empty() ? " (small)" : ""),
-                     std::string(paper::state_name(item.state))});
-    }
+base::Table empty_overview() {
+  return {.caption = "",
+          .columns = {{"", base::Align::left},
+                      {"shows", base::Align::left},
+                      {"measure", base::Align::left},
+                      {"paper", base::Align::left},
+                      {"ours", base::Align::left},
+                      {"state", base::Align::left}},
+          .rows = {}};
+}
+
+void add_rows(base::Table& overview, const Experiment& experiment, const Comparisons& comparisons, bool is_small) {
+  overview.add_row({experiment.name, command_text(experiment), "", "", "", ""});
+  for (const auto& comparison : comparisons.items) {
+    const auto texts = paper::headline(comparison);
+    overview.add_row({"  " + comparison.item->label, comparison.item->shows, texts.name, texts.paper,
+                      texts.ours + (is_small && !texts.ours.empty() ? " (small)" : ""),
+                      std::string(paper::state_name(comparison.item->state))});
   }
-  return table;
 }
 
 std::string states_text() {
@@ -74,27 +73,36 @@ std::string states_text() {
   return text;
 }
 
-nlohmann::ordered_json json_of(const Experiment& experiment, const KnownRuns& known) {
-  auto items = nlohmann::ordered_json::array();
-  for (const auto& item : experiment.items) {
-    auto json = paper::to_json(paper::compare(experiment, item, known.runs.runs));
+void add_json(nlohmann::ordered_json& items, const Experiment& experiment, const Comparisons& comparisons) {
+  for (const auto& comparison : comparisons.items) {
+    auto json = paper::to_json(comparison);
     json["experiment"] = experiment.name;
     items.push_back(std::move(json));
   }
-  return items;
+}
+
+void write_items(const PaperCommand& command, const nlohmann::ordered_json& items) {
+  app::write_json_file(command.json_path, nlohmann::ordered_json({{"items", items}}).dump(2) + "\n");
 }
 
 void run_overview(const PaperCommand& command) {
+  auto overview = empty_overview();
   auto items = nlohmann::ordered_json::array();
+  std::size_t left_out = 0;
   for (const auto& experiment : paper::experiments()) {
     const auto known = known_runs(experiment, command.runs, command.small);
-    for (auto& item : json_of(experiment, known)) items.push_back(std::move(item));
-    for (const auto& problem : known.runs.problems) std::cerr << "left out: " << problem << "\n";
+    const auto comparisons = comparisons_of(experiment, known.runs);
+    add_rows(overview, experiment, comparisons, known.is_small);
+    add_json(items, experiment, comparisons);
+    for (const auto* problems : {&known.runs.problems, &comparisons.problems}) {
+      for (const auto& problem : *problems) std::cerr << "left out: " << problem << "\n";
+    }
+    left_out += comparisons.problems.size();
   }
-  std::cout << terminal::render(overview(command), style_of(command))
-            << "\npaper and ours: QUEST / standard attention\n\n"
+  std::cout << terminal::render(overview, style_of(command)) << "\npaper and ours: QUEST / standard attention\n\n"
             << states_text();
-  app::write_json_file(command.json_path, nlohmann::ordered_json({{"items", items}}).dump(2) + "\n");
+  write_items(command, items);
+  require_none_left_out(left_out);
 }
 
 std::size_t train_missing(const PaperCommand& command, const Experiment& experiment,
@@ -123,13 +131,16 @@ void run_paper(const PaperCommand& command, bool asks_for_runs) {
   const auto folder = experiment_folder(experiment, command.runs, command.small);
   const auto failed = command.train ? train_missing(command, experiment, folder) : 0;
   const auto known = known_runs(experiment, command.runs, command.small);
-  print_experiment(experiment, known, style_of(command));
-  app::write_json_file(command.json_path,
-                       nlohmann::ordered_json({{"items", json_of(experiment, known)}}).dump(2) + "\n");
+  const auto comparisons = comparisons_of(experiment, known.runs);
+  print_experiment(experiment, known, comparisons, style_of(command));
+  auto items = nlohmann::ordered_json::array();
+  add_json(items, experiment, comparisons);
+  write_items(command, items);
   if (failed > 0) {
     throw std::runtime_error(std::to_string(failed) +
                              " runs failed, as told above; the same command tries those again");
   }
+  require_none_left_out(comparisons.problems.size());
 }
 
 }  // namespace

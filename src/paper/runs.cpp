@@ -85,6 +85,10 @@ std::map<std::string, std::string> read_settings(const fs::path& file) {
     const auto* words = std::get_if<std::string>(&setting.value);
     settings[setting.key] = words != nullptr ? *words : recipe::text_of(setting.value);
   }
+  if (!settings.contains("task")) {
+    fail(file,
+         "expected every key of the run's recipe and found no \"task\"; remove the folder, or train into it again");
+  }
   return settings;
 }
 

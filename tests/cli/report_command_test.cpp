@@ -159,6 +159,31 @@ TEST_F(RunFolder, ABrokenRunIsNamedAndLeftOut) {
   EXPECT_EQ(items_of("toy"), before);
 }
 
+TEST_F(RunFolder, ATableThatItsRunsCannotFillIsNamedAndTheOthersPrinted) {
+  const auto before = items_of("toy");
+  const auto run = fs::path(runs()) / "timeseries/mine";
+  write(run / "run.json", R"({"task": "timeseries", "recipe": "timeseries/uea", "status": "finished"})");
+  write(run / "recipe.toml",
+        "task = \"timeseries\"\ndata.name = \"Heartbeat\"\ndata.protocol = \"paper\"\nmodel.head = \"class_token\"\n"
+        "model.formulation = \"quest\"\n");
+  write(run / "evaluations/best.json", R"({"evaluation": "best", "metrics": {}})");
+  const auto file = (folder_.path() / "left-out.json").string();
+  for (const std::string experiment : {"", "timeseries "}) {
+    const auto outcome = run_quest("paper " + experiment + "--runs " + runs() + " --json " + file);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+    expect_contains(outcome, "left out: our numbers of Table 7: paper/timeseries.toml:");
+    expect_contains(outcome, "asks for \"test_accuracy\"");
+    expect_contains(outcome, "Ten UEA data sets");
+    expect_contains(outcome, "tables or figures were left out, as told above");
+    const auto items = nlohmann::json::parse(text_of(file))["items"];
+    const auto table = std::ranges::find(items, "Table 7", [](const auto& item) { return item["label"]; });
+    ASSERT_NE(table, items.end());
+    EXPECT_EQ((*table)["rows"][3]["cells"][1]["paper"]["text"], "78.54") << *table;
+    EXPECT_TRUE((*table)["rows"][3]["cells"][1]["ours"].is_null()) << *table;
+  }
+  EXPECT_EQ(items_of("toy"), before);
+}
+
 TEST(PaperCommand, ClaimsNothingWithoutARun) {
   const auto outcome = run_quest("paper --runs /no/such/folder");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

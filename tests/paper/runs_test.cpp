@@ -112,6 +112,8 @@ TEST_F(RunFolders, BrokenOnesAreNamedAndTheOthersRead) {
            {"run.json", "{\"recipe\": 3}", "recipe: expected a text, got 3"},
            {"run.json", "{\"status\": [\"finished\"]}", "status: expected a text, got [\"finished\"]"},
            {"recipe.toml", "seed = = 0", "recipe.toml:1:8"},
+           {"recipe.toml", "", "expected every key of the run's recipe and found no \"task\""},
+           {"recipe.toml", "seed = 0", "found no \"task\""},
            {"recipe.toml", "begin = 1979-05-27", "recipe.toml"}}) {
     write_run("broken");
     write_run("whole", "1");

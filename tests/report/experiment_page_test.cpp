@@ -178,7 +178,7 @@ TEST(ExperimentPage, EscapesWhatFilesAndRunsSay) {
 void write_run(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder / "evaluations");
   std::ofstream(folder / "run.json") << R"({"recipe": "made-up/line", "task": "line", "status": "finished"})";
-  std::ofstream(folder / "recipe.toml") << "data.name = \"Vowels\"\nmodel.head = \"mean\"\nseed = 0\n";
+  std::ofstream(folder / "recipe.toml") << "task = \"line\"\ndata.name = \"Vowels\"\nmodel.head = \"mean\"\nseed = 0\n";
   std::ofstream(folder / "evaluations/best.json") << R"({"evaluation": "best", "metrics": {"accuracy": 0.5}})";
 }
 
