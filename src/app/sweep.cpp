@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -101,12 +102,18 @@ class DataAtHand {
   std::set<std::string> told_;
 };
 
-std::string status_of(const std::filesystem::path& folder) {
+// Empty where no run has begun; nothing, and told, where the folder's run cannot be read.
+std::optional<std::string> status_of(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / train::kRunFile)) return "";
-  return train::read_run_file(folder).value("status", "");
+  try {
+    return train::read_run_file(folder).value("status", "");
+  } catch (const std::exception& error) {
+    std::cerr << folder.string() << " failed: " << error.what() << "\n";
+    return std::nullopt;
+  }
 }
 
-bool has_ended(const std::filesystem::path& folder) { return paper::has_ended(status_of(folder)); }
+bool has_ended(const std::filesystem::path& folder) { return paper::has_ended(status_of(folder).value_or("")); }
 
 bool lacks(const std::filesystem::path& folder, const std::string& evaluation) {
   return !std::filesystem::exists(folder / train::kEvaluationFolder / (evaluation + ".json"));
@@ -188,7 +195,8 @@ void tidy(const std::filesystem::path& folder) {
   std::filesystem::remove(folder / train::kLastWeights);
 }
 
-std::size_t train_apart(const std::vector<Training>& trainings, const Jobs& jobs) {
+std::size_t train_apart(std::vector<Training> trainings, const Jobs& jobs) {
+  std::size_t failed = std::erase_if(trainings, [](const Training& training) { return !status_of(training.folder); });
   Programs programs(jobs, "runs");
   std::size_t ended = 0;
   for (const auto& training : trainings) {
@@ -202,11 +210,12 @@ std::size_t train_apart(const std::vector<Training>& trainings, const Jobs& jobs
     programs.add(std::move(arguments), training.folder);
   }
   if (!trainings.empty()) std::cerr << trainings.size() << " runs, " << ended << " of them have ended already\n";
-  std::size_t failed = programs.run(tidy);
+  failed += programs.run(tidy);
   Programs evaluations(jobs, "evaluations");
   for (const auto& training : trainings) {
+    if (!paper::has_ended_well(status_of(training.folder).value_or(""))) continue;
     for (const auto& evaluation : training.evaluations) {
-      if (!paper::has_ended_well(status_of(training.folder)) || !lacks(training.folder, evaluation)) continue;
+      if (!lacks(training.folder, evaluation)) continue;
       evaluations.add({"eval", training.folder.string(), "--with", evaluation}, training.folder);
     }
   }
@@ -241,7 +250,7 @@ std::size_t run_sweep(std::span<const paper::PlannedRun> runs, const SweepOption
     sweep.threads = jobs.at_once;
     train_packed(sweep);
   }
-  return train_apart(apart, jobs);
+  return train_apart(std::move(apart), jobs);
 }
 
 }  // namespace quest::app

@@ -93,6 +93,22 @@ TEST_F(TimeSeriesProgram, ATrainingThatFailsIsNamedAndTheOthersGoOn) {
   EXPECT_TRUE(std::filesystem::exists(run_of("PEMS-SF/paper/class_token/quest/seed-0/checkpoints/best.safetensors")));
 }
 
+TEST_F(TimeSeriesProgram, ARunThatCannotBeReadIsNamedAndTheOthersGoOn) {
+  const std::string one = "--only model.formulation=quest --only data.protocol=paper --jobs 1 ";
+  for (const char* text : {"{ \"status\": ", "{\"status\": 3}"}) {
+    const auto broken = run_of("Heartbeat/paper/class_token/quest/seed-0");
+    std::filesystem::create_directories(broken);
+    std::ofstream(broken / "run.json") << text;
+    const auto outcome = run_quest(sweep(one + "--only data.name=Heartbeat,PEMS-SF"));
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+    expect_contains(outcome, broken.string() + " failed: ");
+    expect_contains(outcome, "1 runs failed");
+    EXPECT_TRUE(std::filesystem::exists(run_of("PEMS-SF/paper/class_token/quest/seed-0/checkpoints/best.safetensors")));
+    EXPECT_EQ(text_of(broken / "run.json"), text) << "it stays for whoever looks into it";
+    EXPECT_FALSE(std::filesystem::exists(broken / "checkpoints"));
+  }
+}
+
 TEST_F(TimeSeriesProgram, StopsItsTrainingsAndGoesOnWithThem) {
   const std::string one = "--only model.formulation=quest --only data.protocol=paper --only data.name=Heartbeat ";
   const auto run = run_of("Heartbeat/paper/class_token/quest/seed-0");
