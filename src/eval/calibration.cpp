@@ -97,14 +97,14 @@ class Calibration final : public Evaluation {
     return "needs a task that classifies (it has logits)";
   }
 
-  [[nodiscard]] Findings run(const Subject& subject, const Surroundings& around) override {
+  [[nodiscard]] Findings run(const Subject& subject, const Callbacks& callbacks) override {
     auto& task = dynamic_cast<train::Classifier&>(subject.task);
     split_ = chosen_split(task.splits());
     const std::int64_t samples = task.size(split_);
     const std::int64_t batch = task.evaluation_batch();
     const Parts parts{
         .name = std::string(kCalibration), .count = (samples + batch - 1) / batch, .width = 1 + 3 * bins_};
-    const auto batches = part_by_part(subject, around, parts, [&](std::int64_t part) {
+    const auto batches = part_by_part(subject, callbacks, parts, [&](std::int64_t part) {
       return sums_of_batch(task.predict(split_, part * batch, std::min((part + 1) * batch, samples)), bins_);
     });
     Numbers sums(static_cast<std::size_t>(parts.width));

@@ -28,7 +28,7 @@ struct Subject {
   std::filesystem::path scratch;
 };
 
-struct Surroundings {
+struct Callbacks {
   std::function<void(double done, std::string_view label)> on_progress = [](double, std::string_view) {};
   std::function<bool()> should_stop = [] { return false; };
 };
@@ -50,7 +50,7 @@ class Evaluation {
   // What this task lacks for it, as "needs a task that …"; empty where it fits.
   [[nodiscard]] virtual std::string obstacle(const train::Task& /*task*/) const { return ""; }
   // With gradients off. Throws Stopped where it was asked to stop.
-  [[nodiscard]] virtual Findings run(const Subject& subject, const Surroundings& around) = 0;
+  [[nodiscard]] virtual Findings run(const Subject& subject, const Callbacks& callbacks) = 0;
 };
 
 class Stopped : public std::runtime_error {

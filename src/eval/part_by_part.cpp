@@ -22,22 +22,22 @@ void check_width(std::size_t width, std::int64_t part, const Parts& parts) {
 }
 
 // Computes those of this process that are not done, until it is asked to stop.
-void finish_own(FinishedParts& finished, const Subject& subject, const Surroundings& around, const Parts& parts,
+void finish_own(FinishedParts& finished, const Subject& subject, const Callbacks& callbacks, const Parts& parts,
                 const std::function<Numbers(std::int64_t)>& compute) {
   for (std::int64_t part = subject.processes.rank(); part < parts.count; part += subject.processes.size()) {
     if (finished.find(part) != nullptr) continue;
-    if (around.should_stop()) return;
-    around.on_progress(static_cast<double>(part) / static_cast<double>(parts.count), part_text(part + 1, parts));
+    if (callbacks.should_stop()) return;
+    callbacks.on_progress(static_cast<double>(part) / static_cast<double>(parts.count), part_text(part + 1, parts));
     finished.add(part, compute(part));
   }
 }
 
 }  // namespace
 
-std::vector<std::vector<double>> part_by_part(const Subject& subject, const Surroundings& around, const Parts& parts,
+std::vector<std::vector<double>> part_by_part(const Subject& subject, const Callbacks& callbacks, const Parts& parts,
                                               const std::function<std::vector<double>(std::int64_t)>& compute) {
   FinishedParts finished(subject.scratch, parts.name, subject.processes.rank());
-  finish_own(finished, subject, around, parts, compute);
+  finish_own(finished, subject, callbacks, parts, compute);
   // Each row is of one process and zero in the others, so their sum is exact; the last column says that it is done.
   const auto table = at::zeros({parts.count, parts.width + 1}, at::kDouble);
   auto rows = table.accessor<double, 2>();

@@ -21,7 +21,7 @@ struct Parts {
 // The numbers of all parts, the same in every process. A part's must not depend on the process that computes it. Throws
 // Stopped, in every process, where one was asked to stop.
 [[nodiscard]] std::vector<std::vector<double>> part_by_part(
-    const Subject& subject, const Surroundings& around, const Parts& parts,
+    const Subject& subject, const Callbacks& callbacks, const Parts& parts,
     const std::function<std::vector<double>(std::int64_t part)>& compute);
 
 }  // namespace quest::eval

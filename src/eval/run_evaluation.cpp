@@ -103,7 +103,7 @@ std::vector<recipe::Setting> take_settings(std::vector<recipe::Setting>& setting
 }
 
 Findings run_evaluation(const Request& request, std::span<const EvaluationEntry> known, const Subject& subject,
-                        const Surroundings& around) {
+                        const Callbacks& callbacks) {
   const auto evaluation = find(request.name, known).make();
   recipe::Fields fields;
   evaluation->describe(fields);
@@ -113,9 +113,9 @@ Findings run_evaluation(const Request& request, std::span<const EvaluationEntry>
                                 subject.recipe.task + "\" does not");
   }
   const train::EvaluationMode mode(subject.task, subject.recipe);
-  if (request.run.empty()) return evaluation->run(subject, around);
+  if (request.run.empty()) return evaluation->run(subject, callbacks);
   const Subject kept{subject.task, subject.recipe, subject.processes, prepare_scratch(request, fields.toml(), subject)};
-  auto findings = evaluation->run(kept, around);
+  auto findings = evaluation->run(kept, callbacks);
   if (subject.processes.rank() == 0) write(request, options_of(fields, request.name), findings);
   subject.processes.barrier();
   remove_scratch(kept.scratch);

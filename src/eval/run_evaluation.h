@@ -30,6 +30,6 @@ struct Request {
 // name that is not known (it names the nearest, and all) and for a task that lacks what the evaluation needs;
 // recipe::RecipeError for settings; Stopped.
 [[nodiscard]] Findings run_evaluation(const Request& request, std::span<const EvaluationEntry> known,
-                                      const Subject& subject, const Surroundings& around = {});
+                                      const Subject& subject, const Callbacks& callbacks = {});
 
 }  // namespace quest::eval

@@ -46,13 +46,13 @@ class PartByPart : public testing::ScratchFolder {
                           .recipe = recipe,
                           .processes = processes,
                           .scratch = keeps ? in_folder("parts") : std::filesystem::path()};
-    Surroundings around;
-    around.should_stop = should_stop;
-    around.on_progress = [this](double done, std::string_view label) {
+    Callbacks callbacks;
+    callbacks.should_stop = should_stop;
+    callbacks.on_progress = [this](double done, std::string_view label) {
       const std::scoped_lock lock(mutex_);
       progress_[done] = label;
     };
-    return part_by_part(subject, around, {.name = "pgd", .count = kParts, .width = 2}, [this](std::int64_t part) {
+    return part_by_part(subject, callbacks, {.name = "pgd", .count = kParts, .width = 2}, [this](std::int64_t part) {
       const std::scoped_lock lock(mutex_);
       ++calls_[part];
       return numbers_of(part);

@@ -31,10 +31,10 @@ class Counting final : public Evaluation {
   void describe(recipe::Fields& fields) override {
     fields.integer("counting.times", times_, recipe::IntegerRange::from(1), "how often");
   }
-  [[nodiscard]] Findings run(const Subject& subject, const Surroundings& around) override {
+  [[nodiscard]] Findings run(const Subject& subject, const Callbacks& callbacks) override {
     auto& task = dynamic_cast<FixedClassifier&>(subject.task);
     const auto parts =
-        part_by_part(subject, around, {.name = "counting", .count = kParts, .width = 1}, [&](std::int64_t part) {
+        part_by_part(subject, callbacks, {.name = "counting", .count = kParts, .width = 1}, [&](std::int64_t part) {
           ++calls;
           const auto logits = task.predict("test", 0, 1).logits;
           return std::vector<double>{static_cast<double>(times_ * part) * logits[0][0].item<double>()};
@@ -70,10 +70,10 @@ class RunEvaluation : public testing::ScratchFolder {
     for (const auto& assignment : assignments) {
       request.settings.push_back(recipe::setting_of_assignment(assignment));
     }
-    Surroundings around;
-    around.should_stop = [most_parts]() mutable { return most_parts-- == 0; };
+    Callbacks callbacks;
+    callbacks.should_stop = [most_parts]() mutable { return most_parts-- == 0; };
     return run_evaluation(request, known(), {.task = task_, .recipe = recipe_, .processes = *alone_, .scratch = {}},
-                          around);
+                          callbacks);
   }
   Findings count(const std::vector<std::string>& assignments = {}, int most_parts = kParts) {
     return evaluate({.name = "counting", .run = run(), .facts = {{"weights", "best.safetensors"}}}, assignments,

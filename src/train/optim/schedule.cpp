@@ -10,15 +10,15 @@
 namespace quest::train {
 namespace {
 
-// A moment of the training and its parts, in steps or in epochs.
-struct Moment {
+// A place in the training and its parts, in steps or in epochs.
+struct Place {
   double now;
   double warmup;
   double total;
 };
 
-Moment moment_of(const ScheduleOptions& options, std::int64_t step, std::int64_t total_steps,
-                 std::int64_t steps_per_epoch) {
+Place place_of(const ScheduleOptions& options, std::int64_t step, std::int64_t total_steps,
+               std::int64_t steps_per_epoch) {
   const auto per_epoch = static_cast<double>(steps_per_epoch);
   const auto steps = static_cast<double>(options.warmup_steps);
   if (options.every == "step") {
@@ -35,7 +35,7 @@ Moment moment_of(const ScheduleOptions& options, std::int64_t step, std::int64_t
 }
 
 // The part of the way behind us, in [0, 1].
-double progress(const ScheduleOptions& options, const Moment& at) {
+double progress(const ScheduleOptions& options, const Place& at) {
   const double skipped = options.warmup_apart ? at.warmup : 0.0;
   return at.total > skipped ? std::clamp((at.now - skipped) / (at.total - skipped), 0.0, 1.0) : 1.0;
 }
@@ -62,7 +62,7 @@ double learning_rate(const ScheduleOptions& options, double base_lr, std::int64_
     const double start = base_lr / options.div_factor;
     return cycle(options, step, total_steps, start, base_lr, start / options.final_div_factor);
   }
-  const Moment at = moment_of(options, step, total_steps, steps_per_epoch);
+  const Place at = place_of(options, step, total_steps, steps_per_epoch);
   if (at.now < at.warmup) return options.warmup_lr + (base_lr - options.warmup_lr) * at.now / at.warmup;
   if (options.name == "constant") return base_lr;
   const double part = progress(options, at);
