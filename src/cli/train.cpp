@@ -20,6 +20,7 @@
 #include "bench/matrix_rate.h"
 #include "cli/commands.h"
 #include "train/engine/engine.h"
+#include "train/run/packed_runs.h"
 
 namespace quest::cli {
 namespace {
@@ -31,6 +32,7 @@ struct TrainCommand {
   std::string folder;
   std::string json_path;
   int workers = 1;
+  bool asks_for_workers = false;
   bool resume = false;
   bool dry_run = false;
 };
@@ -104,8 +106,26 @@ void run_dry(const TrainCommand& command, const app::TaskRecipe& recipe, train::
   app::write_json_file(command.json_path, app::plan_json(plan));
 }
 
-void train_one_packed(const TrainCommand& command, const app::RunRequest& request) {
+void check_packed(const TrainCommand& command) {
   if (command.dry_run) throw app::UsageError("--dry-run: the runs of this task are too small to plan; leave it out");
+  if (command.asks_for_workers) {
+    throw app::UsageError("--workers: the runs of this task load no batches; leave it out");
+  }
+}
+
+// Of the run that has no settings but the folder's.
+std::string packed_ending_json(const std::filesystem::path& folder) {
+  for (const auto& run : train::read_packed_runs(folder).runs) {
+    if (!run.settings.empty()) continue;
+    const nlohmann::ordered_json json = {
+        {"run", folder.string()}, {"status", run.result.status}, {"metrics", run.result.metrics}};
+    return json.dump(2) + "\n";
+  }
+  throw std::runtime_error("\"" + (folder / train::kPackedRunsFile).string() +
+                           "\" lacks the run that was trained into it; is somebody else writing to it?");
+}
+
+void train_one_packed(const TrainCommand& command, const app::RunRequest& request) {
   const auto& task = app::find_task(app::task_of(app::settings_of(request)));
   app::PackedSweep sweep{
       .recipe = request.recipe.empty() ? (request.folder / train::kRecipeFile).string() : request.recipe,
@@ -115,12 +135,14 @@ void train_one_packed(const TrainCommand& command, const app::RunRequest& reques
       .threads = command.machine.threads};
   sweep.runs.push_back(std::make_unique<app::TaskRecipe>(app::settings_of(request)));
   app::train_packed(sweep);
+  if (!command.json_path.empty()) app::write_json_file(command.json_path, packed_ending_json(request.folder));
   std::cout << "Outcome: " << (request.folder / train::kPackedRunsFile).string() << "\n";
 }
 
 void run_train(const TrainCommand& command) {
   const auto request = request_of(command);
   const app::TaskRecipe recipe(app::settings_of(request));
+  if (recipe.is_packed()) check_packed(command);
   app::require_writable(command.json_path);
   if (recipe.is_packed()) return train_one_packed(command, request);
   const auto device = app::use_machine(command.machine);
@@ -164,12 +186,17 @@ void add_train_command(CLI::App& program) {
   command->add_flag("--resume", state->resume, "Go on with the run in the folder, if it holds one");
   command->add_flag("--dry-run", state->dry_run, "Show model, cost, memory and schedule, and train nothing");
   app::add_machine_options(*command, state->machine);
-  command->add_option("--workers", state->workers, "Threads that load batches ahead; the results do not depend on them")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1024));
+  const auto* workers = command
+                            ->add_option("--workers", state->workers,
+                                         "Threads that load batches ahead; the results do not depend on them")
+                            ->capture_default_str()
+                            ->check(CLI::Range(0, 1024));
   command->add_option("--json", state->json_path, "Write the outcome, or the plan of --dry-run, to this file")
       ->type_name("FILE");
-  command->callback([state] { run_train(*state); });
+  command->callback([state, workers] {
+    state->asks_for_workers = workers->count() > 0;
+    run_train(*state);
+  });
 }
 
 }  // namespace quest::cli

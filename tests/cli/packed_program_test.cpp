@@ -67,13 +67,16 @@ TEST_F(PackedProgram, SaysHowToGoOnWhenInterrupted) {
 }
 
 TEST_F(PackedProgram, TrainsOneRunOfARecipe) {
-  const auto train = "train toy/spurious --set train.epochs=2 " + std::string(kTinyData) + "--threads 1 --run " + run();
+  const auto train = "train toy/spurious --set train.epochs=2 " + std::string(kTinyData) + "--threads 1 --run " +
+                     run() + " --json " + (folder_.path() / "outcome.json").string();
   const auto outcome = run_quest(train);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   expect_contains(outcome, run() + "/runs.jsonl");
   const auto line = json("run/runs.jsonl");
   EXPECT_EQ(line["status"], "finished");
   EXPECT_TRUE(line["metrics"].contains("success"));
+  const auto ending = nlohmann::json{{"run", run()}, {"status", "finished"}, {"metrics", line["metrics"]}};
+  EXPECT_EQ(json("outcome.json"), ending);
   EXPECT_EQ(json("run/run.json")["task"], "toy");
   const auto evaluated = run_quest("eval " + run());
   EXPECT_EQ(evaluated.exit_code, 2) << evaluated.output;

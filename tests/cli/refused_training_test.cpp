@@ -161,6 +161,9 @@ TEST_F(RefusedTraining, OfPackedRunsLeavesNothingEither) {
   // More tokens than any GPU's blocks hold, so that this is refused with a GPU too.
   expect_refused("train toy/spurious --device cuda --set data.tokens=1000 --run run", kFailure, "device cuda: ");
   expect_refused("train toy/spurious --dry-run --run run", kUsage, "--dry-run: ");
+  expect_refused("train toy/spurious --dry-run --json plan.json --run run", kUsage, "--dry-run: ");
+  expect_refused("train toy/spurious --workers 2 --run run", kUsage,
+                 "--workers: the runs of this task load no batches");
   expect_refused("train toy/spurious --data somewhere --run run", kUsage, "makes its own data");
   expect_refused("train toy/spurious --json /no/such/folder/run.json", kUsage, "/no/such/folder/run.json");
 }
