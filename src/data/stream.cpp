@@ -176,6 +176,11 @@ std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOption
 
 std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies, const StreamOptions& options) {
   expect_positive(copies, "copy of a sample");
+  if (options.step_batch() % copies != 0) {
+    throw std::invalid_argument("expected the samples of a step to be a multiple of the " + std::to_string(copies) +
+                                " copies of each, got " + std::to_string(options.step_batch()) +
+                                "; change the batch size or the number of copies");
+  }
   return std::make_unique<OrderedStream>(samples, options, [=](std::int64_t epoch) {
     const auto once = shuffled(samples, options.seed, epoch);
     Order order(once.size());

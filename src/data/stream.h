@@ -53,8 +53,10 @@ class Stream {
 // too little to give every process a sample. Throws std::invalid_argument for fewer samples than processes.
 [[nodiscard]] std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOptions& options);
 
-// An epoch is as long, but a sample that comes comes `copies` times in a row, to be augmented in as many ways; only one
-// in `copies` samples comes in an epoch.
+// An epoch is as long, but a sample that comes comes `copies` times in a row and in one step, to be augmented in as
+// many ways; only one in `copies` samples comes in an epoch. Where the last step of an epoch ends inside such a row,
+// the rest of that row is left out. Throws std::invalid_argument for steps of a number of samples that is no multiple
+// of `copies`.
 [[nodiscard]] std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies,
                                                       const StreamOptions& options);
 

@@ -34,7 +34,10 @@ Samples sizes_of(std::int64_t samples, std::int64_t most) {
 // Those that cut an order of samples into steps.
 std::vector<Kind> ordered_kinds() {
   return {{"shuffled", [](auto samples, const auto& options) { return shuffled_stream(samples, options); }},
-          {"repeated", [](auto samples, const auto& options) { return repeated_stream(samples, 3, options); }},
+          {"repeated",
+           [](auto samples, const auto& options) {
+             return repeated_stream(samples, options.step_batch() % 2 == 0 ? 2 : options.step_batch(), options);
+           }},
           {"contiguous", [](auto samples, const auto& options) { return contiguous_stream(samples, options); }}};
 }
 
@@ -248,6 +251,13 @@ TEST(RepeatedStream, GivesTheCopiesOfASampleTogetherInOneStep) {
     }
     EXPECT_EQ(of_run.size(), 60U) << "every sample has its turn";
   }
+}
+
+TEST(RepeatedStream, RefusesStepsThatWouldTearCopiesApart) {
+  EXPECT_EQ(message_of([] { (void)repeated_stream(60, 3, {.batch = 5, .accumulate = 2}); }),
+            "expected the samples of a step to be a multiple of the 3 copies of each, got 10; change the batch size or "
+            "the number of copies");
+  EXPECT_NO_THROW((void)repeated_stream(60, 3, {.batch = 5, .processes = 3}));
 }
 
 TEST(RepeatedStream, OfOneCopyIsTheShuffledOne) {
