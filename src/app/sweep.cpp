@@ -16,6 +16,7 @@
 #include "app/usage_error.h"
 #include "base/children.h"
 #include "base/clock.h"
+#include "eval/run_evaluation.h"
 #include "paper/runs.h"
 #include "recipe/recipe_files.h"
 #include "terminal/progress.h"
@@ -68,6 +69,21 @@ std::unique_ptr<TaskRecipe> recipe_of(const paper::PlannedRun& run, const SweepO
   for (const auto& assignment : options.assignments) settings.push_back(recipe::setting_of_assignment(assignment));
   for (const auto& [key, value] : run.settings) settings.push_back({key, recipe::Word{value}, run.place});
   return std::make_unique<TaskRecipe>(settings);
+}
+
+// Before anything is trained: a name that nobody knows would end every run with a failed evaluation.
+void check_evaluations(const paper::PlannedRun& run, const TaskRecipe& recipe,
+                       std::span<const eval::EvaluationEntry> known) {
+  const auto place = run.place + ".evaluations: ";
+  if (recipe.is_packed() && !run.evaluations.empty()) {
+    throw recipe::RecipeError(place + "expected none, as the runs of the task \"" + std::string(recipe.entry().name) +
+                              "\" keep no weights, got \"" + run.evaluations.front() + "\"");
+  }
+  try {
+    for (const auto& name : run.evaluations) static_cast<void>(eval::find_evaluation(name, known));
+  } catch (const std::invalid_argument& problem) {
+    throw recipe::RecipeError(place + problem.what());
+  }
 }
 
 // Tells what is missing, once for each piece of data, and whether the recipe's data is there.
@@ -228,8 +244,10 @@ std::size_t run_sweep(std::span<const paper::PlannedRun> runs, const SweepOption
   std::vector<Training> apart;
   std::map<std::string, PackedSweep> packed;  // by recipe
   DataAtHand data;
+  const auto evaluations = domains::all_evaluations();
   for (const auto& run : runs) {
     auto recipe = recipe_of(run, options);
+    check_evaluations(run, *recipe, evaluations);
     if (recipe->is_packed()) {
       auto& sweep = packed[run.recipe];
       sweep.runs.push_back(std::move(recipe));

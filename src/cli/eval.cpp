@@ -37,13 +37,6 @@ struct EvalCommand {
 
 bool is_run(const EvalCommand& command) { return std::filesystem::is_directory(command.subject); }
 
-std::vector<eval::EvaluationEntry> all_evaluations() {
-  const auto shared = eval::evaluations();
-  std::vector<eval::EvaluationEntry> all(shared.begin(), shared.end());
-  for (const auto& domain : domains::all()) all.insert(all.end(), domain.evaluations.begin(), domain.evaluations.end());
-  return all;
-}
-
 // Keys of the evaluation begin with its name; the others are the recipe's.
 bool is_for_evaluation(const EvalCommand& command, const std::string& assignment) {
   return !command.evaluation.empty() && assignment.starts_with(command.evaluation + ".");
@@ -98,7 +91,7 @@ metrics::Values evaluated(const EvalCommand& command, const app::TaskRecipe& rec
        .settings = evaluation_settings(command),
        .run = is_run(command) ? std::filesystem::path(command.subject) : std::filesystem::path(),
        .facts = {{"weights", weights.filename().string()}}},
-      all_evaluations(), {.task = task, .recipe = recipe.recipe(), .processes = processes, .scratch = {}},
+      domains::all_evaluations(), {.task = task, .recipe = recipe.recipe(), .processes = processes, .scratch = {}},
       {.on_progress = [&](double done, std::string_view label) { progress.update(done, label); },
        .should_stop = app::InterruptRequest::made});
   progress.clear();
@@ -126,7 +119,7 @@ void run_eval(const EvalCommand& command) {
 
 std::string evaluations_text() {
   std::string text;
-  for (const auto& entry : all_evaluations()) {
+  for (const auto& entry : domains::all_evaluations()) {
     text += (text.empty() ? "" : ", ") + std::string(entry.name) + " (" + std::string(entry.summary) + ")";
   }
   return text;

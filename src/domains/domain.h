@@ -100,6 +100,9 @@ struct Domain {
 // Every domain of the program, by name.
 [[nodiscard]] std::span<const Domain> all();
 
+// Those that fit tasks of several domains, then every domain's own.
+[[nodiscard]] std::vector<eval::EvaluationEntry> all_evaluations();
+
 // Throws std::logic_error that names two domains which declare the same task or verb, or a task that declares neither
 // or both of factory and packed.
 void check(std::span<const Domain> domains);

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -25,6 +27,13 @@ class Names {
 };
 
 }  // namespace
+
+std::vector<eval::EvaluationEntry> all_evaluations() {
+  const auto shared = eval::evaluations();
+  std::vector<eval::EvaluationEntry> evaluations(shared.begin(), shared.end());
+  for (const auto& domain : all()) std::ranges::copy(domain.evaluations, std::back_inserter(evaluations));
+  return evaluations;
+}
 
 void check(std::span<const Domain> domains) {
   Names tasks("task");

@@ -20,19 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kUnfinishedFolder = "unfinished";
 
-const EvaluationEntry& find(const std::string& name, std::span<const EvaluationEntry> known) {
-  const auto found = std::ranges::find(known, name, &EvaluationEntry::name);
-  if (found != known.end()) return *found;
-  std::vector<std::string> names;
-  std::string list;
-  for (const auto& entry : known) {
-    names.emplace_back(entry.name);
-    list += (list.empty() ? "" : ", ") + names.back();
-  }
-  throw std::invalid_argument("there is no evaluation \"" + name + "\"; the nearest is \"" +
-                              recipe::nearest(name, names) + "\" of " + list);
-}
-
 struct JsonWriter {
   Json operator()(const recipe::Word& word) const { return word.text; }
   Json operator()(const recipe::List& list) const {
@@ -93,6 +80,19 @@ void write(const Request& request, Json options, const Findings& findings) {
 
 }  // namespace
 
+const EvaluationEntry& find_evaluation(const std::string& name, std::span<const EvaluationEntry> known) {
+  const auto found = std::ranges::find(known, name, &EvaluationEntry::name);
+  if (found != known.end()) return *found;
+  std::vector<std::string> names;
+  std::string list;
+  for (const auto& entry : known) {
+    names.emplace_back(entry.name);
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  throw std::invalid_argument("there is no evaluation \"" + name + "\"; the nearest is \"" +
+                              recipe::nearest(name, names) + "\" of " + list);
+}
+
 std::vector<recipe::Setting> take_settings(std::vector<recipe::Setting>& settings, std::string_view name) {
   const auto prefix = std::string(name) + ".";
   const auto others = std::ranges::stable_partition(
@@ -104,7 +104,7 @@ std::vector<recipe::Setting> take_settings(std::vector<recipe::Setting>& setting
 
 Findings run_evaluation(const Request& request, std::span<const EvaluationEntry> known, const Subject& subject,
                         const Callbacks& callbacks) {
-  const auto evaluation = find(request.name, known).make();
+  const auto evaluation = find_evaluation(request.name, known).make();
   recipe::Fields fields;
   evaluation->describe(fields);
   fields.apply(request.settings);

@@ -23,12 +23,15 @@ struct Request {
   nlohmann::ordered_json facts = nlohmann::ordered_json::object();
 };
 
+// Throws std::invalid_argument for a name that is not known; it names the nearest, and all.
+[[nodiscard]] const EvaluationEntry& find_evaluation(const std::string& name, std::span<const EvaluationEntry> known);
+
 // Takes those out of `settings` that are of an evaluation: NAME.key.
 [[nodiscard]] std::vector<recipe::Setting> take_settings(std::vector<recipe::Setting>& settings, std::string_view name);
 
-// In every process the same. `subject.scratch` is chosen here where there is a run. Throws std::invalid_argument for a
-// name that is not known (it names the nearest, and all) and for a task that lacks what the evaluation needs;
-// recipe::RecipeError for settings; Stopped.
+// In every process the same. `subject.scratch` is chosen here where there is a run. Throws what
+// find_evaluation throws; std::invalid_argument for a task that lacks what the evaluation needs; recipe::RecipeError
+// for settings; Stopped.
 [[nodiscard]] Findings run_evaluation(const Request& request, std::span<const EvaluationEntry> known,
                                       const Subject& subject, const Callbacks& callbacks = {});
 

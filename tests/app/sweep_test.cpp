@@ -33,6 +33,14 @@ class PackedSweeps : public testing::ScratchFolder {
     }
     return runs;
   }
+  // One with a folder of its own, whose data is nowhere.
+  [[nodiscard]] std::vector<paper::PlannedRun> apart() const {
+    return {{.place = "my.toml:1:1",
+             .recipe = "images/fashion-mnist-tiny",
+             .settings = {{"data.folder", in_folder("none").string()}},
+             .folder = "seed-0",
+             .evaluations = {}}};
+  }
   [[nodiscard]] SweepOptions options() const {
     return {.folder = folder(),
             .assignments = {"data.tokens=5", "data.samples=20", "data.test_samples=10", "train.epochs=2"},
@@ -112,12 +120,30 @@ TEST_F(PackedSweeps, OfTwoRecipesNeedTwoExperiments) {
   EXPECT_FALSE(std::filesystem::exists(folder()));
 }
 
+TEST_F(PackedSweeps, HaveNoEvaluations) {
+  auto runs = planned({"0.001"});
+  runs[0].evaluations = {"calibration"};
+  EXPECT_EQ(message_of([&] { (void)run_sweep(runs, options()); }),
+            "my.toml:1:1.evaluations: expected none, as the runs of the task \"toy\" keep no weights, got "
+            "\"calibration\"");
+  EXPECT_FALSE(std::filesystem::exists(folder()));
+}
+
+TEST_F(PackedSweeps, OfOtherTasksNameTheirEvaluationsBeforeAnythingIsTrained) {
+  auto runs = apart();
+  runs[0].evaluations = {"calibration", "calibraton"};
+  auto plain = options();
+  plain.assignments.clear();
+  const auto message = message_of([&] { (void)run_sweep(runs, plain); });
+  EXPECT_TRUE(
+      has(message, "my.toml:1:1.evaluations: there is no evaluation \"calibraton\"; the nearest is \"calibration"))
+      << message;
+  EXPECT_THROW((void)run_sweep(runs, plain), recipe::RecipeError);
+  EXPECT_FALSE(std::filesystem::exists(folder()));
+}
+
 TEST_F(PackedSweeps, RunsWhoseDataIsMissingAreLeftOut) {
-  const std::vector<paper::PlannedRun> runs = {{.place = "my.toml:1:1",
-                                                .recipe = "images/fashion-mnist-tiny",
-                                                .settings = {{"data.folder", in_folder("none").string()}},
-                                                .folder = "seed-0",
-                                                .evaluations = {}}};
+  const auto runs = apart();
   auto plain = options();
   plain.assignments.clear();
   ::testing::internal::CaptureStderr();
