@@ -1,7 +1,9 @@
 // `quest eval`: how good the weights of a run, or of a file, are; and what evaluations find of them.
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -37,26 +39,24 @@ struct EvalCommand {
 
 bool is_run(const EvalCommand& command) { return std::filesystem::is_directory(command.subject); }
 
-// Keys of the evaluation begin with its name; the others are the recipe's.
-bool is_for_evaluation(const EvalCommand& command, const std::string& assignment) {
-  return !command.evaluation.empty() && assignment.starts_with(command.evaluation + ".");
-}
+struct EvalSettings {
+  std::vector<recipe::Setting> of_recipe;
+  std::vector<recipe::Setting> of_evaluation;
+};
 
-std::vector<recipe::Setting> recipe_settings(const EvalCommand& command) {
+EvalSettings settings_of(const EvalCommand& command) {
   const auto recipe =
       is_run(command) ? (std::filesystem::path(command.subject) / train::kRecipeFile).string() : command.subject;
-  const auto& task = app::find_task(app::task_of(app::settings_of(recipe, {})));
-  auto assignments = app::assignments_of(command.options, task);
-  std::erase_if(assignments, [&](const auto& assignment) { return is_for_evaluation(command, assignment); });
-  return app::settings_of(recipe, assignments);
-}
-
-std::vector<recipe::Setting> evaluation_settings(const EvalCommand& command) {
-  std::vector<recipe::Setting> settings;
-  for (const auto& assignment : command.options.assignments) {
-    if (is_for_evaluation(command, assignment)) settings.push_back(recipe::setting_of_assignment(assignment));
+  auto settings = app::settings_of(recipe, {});
+  const auto& task = app::find_task(app::task_of(settings));
+  std::vector<recipe::Setting> given;
+  for (const auto& assignment : app::assignments_of(command.options, task)) {
+    given.push_back(recipe::setting_of_assignment(assignment));
   }
-  return settings;
+  std::vector<recipe::Setting> of_evaluation;
+  if (!command.evaluation.empty()) of_evaluation = eval::take_settings(given, command.evaluation);
+  std::ranges::move(given, std::back_inserter(settings));
+  return {std::move(settings), std::move(of_evaluation)};
 }
 
 std::filesystem::path weights_of(const EvalCommand& command) {
@@ -81,17 +81,18 @@ void print(const metrics::Values& metrics, const std::filesystem::path& weights,
                        nlohmann::ordered_json({{"weights", weights.string()}, {"metrics", metrics}}).dump(2) + "\n");
 }
 
-metrics::Values evaluated(const EvalCommand& command, const app::TaskRecipe& recipe, train::Task& task,
-                          train::Communicator& processes, const std::filesystem::path& weights) {
-  if (command.evaluation.empty()) return train::evaluate(task, recipe.recipe(), processes);
+metrics::Values evaluated(const EvalCommand& command, const std::vector<recipe::Setting>& settings,
+                          const train::Recipe& recipe, train::Task& task, train::Communicator& processes,
+                          const std::filesystem::path& weights) {
+  if (command.evaluation.empty()) return train::evaluate(task, recipe, processes);
   const app::InterruptRequest interrupt;
   terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
   const auto findings = eval::run_evaluation(
       {.name = command.evaluation,
-       .settings = evaluation_settings(command),
+       .settings = settings,
        .run = is_run(command) ? std::filesystem::path(command.subject) : std::filesystem::path(),
        .facts = {{"weights", weights.filename().string()}}},
-      domains::all_evaluations(), {.task = task, .recipe = recipe.recipe(), .processes = processes, .scratch = {}},
+      domains::all_evaluations(), {.task = task, .recipe = recipe, .processes = processes, .scratch = {}},
       {.on_progress = [&](double done, std::string_view label) { progress.update(done, label); },
        .should_stop = app::InterruptRequest::made});
   progress.clear();
@@ -100,7 +101,8 @@ metrics::Values evaluated(const EvalCommand& command, const app::TaskRecipe& rec
 
 void run_eval(const EvalCommand& command) {
   const auto weights = weights_of(command);
-  const app::TaskRecipe recipe(recipe_settings(command));
+  const auto settings = settings_of(command);
+  const app::TaskRecipe recipe(settings.of_recipe);
   app::require_writable(command.json_path);
   const auto device = app::use_machine(command.machine);
   const auto processes = train::communicator_from_environment(device);
@@ -108,7 +110,7 @@ void run_eval(const EvalCommand& command) {
   models::load_weights_into(task->model(), data::load_weights(weights).tensors);
   metrics::Values metrics;
   try {
-    metrics = evaluated(command, recipe, *task, *processes, weights);
+    metrics = evaluated(command, settings.of_evaluation, recipe.recipe(), *task, *processes, weights);
   } catch (const eval::Stopped& stopped) {
     throw app::Interrupted(stopped.what());
   } catch (const std::invalid_argument& problem) {  // of the evaluation's name, of its options, or of the task for it
