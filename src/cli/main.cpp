@@ -7,6 +7,8 @@
 #include <CLI/Formatter.hpp>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "app/interrupt.h"
 #include "app/usage_error.h"
@@ -30,7 +32,11 @@ void add_verbs(CLI::App& program) {
   quest::cli::add_data_command(program);
   quest::cli::add_bench_command(program);
   quest::cli::add_info_command(program);
-  quest::domains::check(quest::domains::all());
+  std::vector<std::string> own_verbs;
+  for (const auto* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    own_verbs.push_back(command->get_name());
+  }
+  quest::domains::check(quest::domains::all(), own_verbs);
   for (const auto& domain : quest::domains::all()) {
     for (const auto& verb : domain.verbs) {
       verb.add(*program.add_subcommand(std::string(verb.name), std::string(verb.summary)));

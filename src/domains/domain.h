@@ -103,8 +103,8 @@ struct Domain {
 // Those that fit tasks of several domains, then every domain's own.
 [[nodiscard]] std::vector<eval::EvaluationEntry> all_evaluations();
 
-// Throws std::logic_error that names two domains which declare the same task or verb, or a task that declares neither
-// or both of factory and packed.
-void check(std::span<const Domain> domains);
+// Throws std::logic_error that names two domains which declare the same task, data set, verb or evaluation, one that
+// declares a verb which the program has anyway, or a task that declares neither or both of factory and packed.
+void check(std::span<const Domain> domains, std::span<const std::string> verbs_of_program);
 
 }  // namespace quest::domains
