@@ -63,12 +63,12 @@ RunList matching(const RunList& runs, const std::optional<Match>& match) {
 }
 
 // What a table asks of runs: "attacks:pgd" is the metric pgd of the evaluation attacks.
-struct Metric {
+struct MetricKey {
   std::string evaluation;
   std::string name;
 };
 
-Metric metric_of(const std::string& text) {
+MetricKey metric_key(const std::string& text) {
   const auto colon = text.find(':');
   if (colon == std::string::npos) return {train::kBestEvaluation, text};
   return {text.substr(0, colon), text.substr(colon + 1)};
@@ -79,7 +79,7 @@ class MetricUse {
  public:
   // Nothing where the run has no such number, or one that is not finite. `place` is where the metric is asked for.
   std::optional<double> value(const Run& run, const std::string& metric, const std::string& place) {
-    const auto [evaluation, name] = metric_of(metric);
+    const auto [evaluation, name] = metric_key(metric);
     const auto found = run.evaluations.find(evaluation);
     if (found == run.evaluations.end()) return std::nullopt;
     auto& use = uses_[metric];
@@ -93,7 +93,7 @@ class MetricUse {
 
   void check(const Item& item) const {
     for (const auto& [metric, use] : uses_) {
-      const auto [evaluation, name] = metric_of(metric);
+      const auto [evaluation, name] = metric_key(metric);
       if (use.written.contains(name)) continue;
       std::string names;
       for (const auto& written : use.written) names += (names.empty() ? "" : ", ") + written;
@@ -141,12 +141,12 @@ class Cells {
   void check() const { use_.check(item_); }
 
  private:
-  Cell filled(const Line& row, const Line& column, const RunList& runs) {
+  ComparedCell filled(const Line& row, const Line& column, const RunList& runs) {
     const Line* owner = !row.metric.empty() ? &row : !column.metric.empty() ? &column : nullptr;
     const auto& metric = owner != nullptr ? owner->metric : item_.metric;
     const auto& place = owner != nullptr ? owner->metric_place : item_.metric_place;
     const double factor = row.factor.value_or(column.factor.value_or(item_.factor));
-    Cell cell{.ours = std::nullopt, .paper = std::nullopt};
+    ComparedCell cell{.ours = std::nullopt, .paper = std::nullopt};
     cell.decimals = row.decimals.value_or(column.decimals.value_or(item_.decimals));
     cell.higher_is_better = row.higher_is_better.value_or(column.higher_is_better.value_or(item_.higher_is_better));
     std::vector<double> values;
@@ -182,21 +182,21 @@ std::vector<std::string> split_values(const Experiment& experiment, std::span<co
 }
 
 bool has_ours(const Comparison::Row& row) {
-  return std::ranges::any_of(row.cells, [](const Cell& cell) { return cell.ours || cell.crashed > 0; });
+  return std::ranges::any_of(row.cells, [](const ComparedCell& cell) { return cell.ours || cell.crashed > 0; });
 }
 
 // Of one value of the split.
 std::optional<Comparison::Row> mean_of(const std::vector<Comparison::Row>& rows, const std::string& split) {
   std::vector<const Comparison::Row*> whole;
   for (const auto& row : rows) {
-    const bool is_whole =
-        std::ranges::all_of(row.cells, [](const Cell& cell) { return cell.ours && cell.paper && cell.paper->value; });
+    const bool is_whole = std::ranges::all_of(
+        row.cells, [](const ComparedCell& cell) { return cell.ours && cell.paper && cell.paper->value; });
     if (row.split == split && is_whole) whole.push_back(&row);
   }
   if (whole.empty()) return std::nullopt;
   Comparison::Row mean{.title = "mean of " + std::to_string(whole.size()), .split = split, .cells = {}};
   for (std::size_t i = 0; i < whole.front()->cells.size(); ++i) {
-    Cell cell = whole.front()->cells[i];
+    ComparedCell cell = whole.front()->cells[i];
     std::vector<double> values;
     double paper = 0.0;
     for (const auto* row : whole) {

@@ -20,7 +20,7 @@ struct Ours {
   double deviation = 0.0;  // of a sample, over n - 1; 0 for one run
 };
 
-struct Cell {
+struct ComparedCell {
   std::optional<Ours> ours;
   std::optional<Number> paper;
   std::size_t crashed = 0;  // runs of this cell that diverged, beside the values of `ours`
@@ -32,7 +32,7 @@ struct Comparison {
   struct Row {
     std::string title;
     std::string split;  // the value of the experiment's split; empty where we have nothing
-    std::vector<Cell> cells;
+    std::vector<ComparedCell> cells;
   };
   const Item* item = nullptr;
   std::string split;  // its key

@@ -12,7 +12,7 @@ using Row = Comparison::Row;
 
 constexpr const char* kNone = "-";
 
-std::string ours_text(const Cell& cell) {
+std::string ours_text(const ComparedCell& cell) {
   if (!cell.ours) return cell.crashed > 0 ? "crashed (" + std::to_string(cell.crashed) + ")" : kNone;
   const auto& ours = *cell.ours;
   auto text = fixed(ours.mean, cell.decimals);
@@ -37,12 +37,13 @@ std::vector<base::Cell> head_cells(const Comparison& comparison, const Row& row)
 
 // Of some places in a comparison, the pair for QUEST and for standard attention.
 struct Pair {
-  const Cell* quest = nullptr;
-  const Cell* standard = nullptr;
+  const ComparedCell* quest = nullptr;
+  const ComparedCell* standard = nullptr;
 
   [[nodiscard]] bool has_ours() const {
-    return std::ranges::any_of(std::array{quest, standard},
-                               [](const Cell* cell) { return cell != nullptr && (cell->ours || cell->crashed > 0); });
+    return std::ranges::any_of(std::array{quest, standard}, [](const ComparedCell* cell) {
+      return cell != nullptr && (cell->ours || cell->crashed > 0);
+    });
   }
 };
 
@@ -55,14 +56,14 @@ std::string pair_text(const Pair& pair, const TextOf& text_of) {
 }
 
 std::string paper_pair(const Pair& pair) {
-  return pair_text(pair, [](const Cell& cell) {
+  return pair_text(pair, [](const ComparedCell& cell) {
     if (!cell.paper) return std::string();
     return cell.paper->text.substr(0, cell.paper->text.find(kPlusMinus));
   });
 }
 
 std::string our_pair(const Pair& pair) {
-  return pair_text(pair, [](const Cell& cell) {
+  return pair_text(pair, [](const ComparedCell& cell) {
     if (cell.ours) return fixed(cell.ours->mean, cell.decimals);
     return std::string(cell.crashed > 0 ? "crashed" : "");
   });
@@ -72,7 +73,7 @@ std::size_t column_of(const Comparison& comparison, const std::string& title) {
   return static_cast<std::size_t>(std::ranges::find(comparison.columns, title) - comparison.columns.begin());
 }
 
-const Cell* cell_at(const Comparison& comparison, const Row& row, const std::string& column) {
+const ComparedCell* cell_at(const Comparison& comparison, const Row& row, const std::string& column) {
   const auto place = column_of(comparison, column);
   return place < row.cells.size() ? &row.cells[place] : nullptr;
 }
@@ -122,7 +123,7 @@ PaperMeans paper_means(const Comparison& comparison) {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += *numbers[i]->value;
   }
   for (const double sum : sums) {
-    Cell cell{.ours = std::nullopt, .paper = std::nullopt};
+    ComparedCell cell{.ours = std::nullopt, .paper = std::nullopt};
     if (means.rows > 0) cell.paper = Number{.text = fixed(sum / static_cast<double>(means.rows), item.decimals)};
     means.row.cells.push_back(std::move(cell));
   }

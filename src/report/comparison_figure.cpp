@@ -59,7 +59,7 @@ std::vector<PanelPlan> planned_panels(const paper::Comparison& comparison) {
 }
 
 DotGroup dots_of(const paper::Comparison& comparison, const Group& group) {
-  const paper::Cell& cell = group.row->cells[group.column];
+  const paper::ComparedCell& cell = group.row->cells[group.column];
   const bool by_column = has_metrics_by_column(*comparison.item);
   return {.name = by_column ? group.row->title : comparison.columns[group.column],
           .values = cell.ours->values,
