@@ -114,15 +114,15 @@ void check_packed(const TrainCommand& command) {
 }
 
 // Of the run that has no settings but the folder's.
-std::string packed_ending_json(const std::filesystem::path& folder) {
-  for (const auto& run : train::read_packed_runs(folder).runs) {
-    if (!run.settings.empty()) continue;
-    const nlohmann::ordered_json json = {
-        {"run", folder.string()}, {"status", run.result.status}, {"metrics", run.result.metrics}};
-    return json.dump(2) + "\n";
+void write_packed_ending(const TrainCommand& command, const std::filesystem::path& folder) {
+  train::PackedResult ending;
+  ending.status = "interrupted";
+  for (auto& run : train::read_packed_runs(folder).runs) {
+    if (run.settings.empty()) ending = std::move(run.result);
   }
-  throw std::runtime_error("\"" + (folder / train::kPackedRunsFile).string() +
-                           "\" lacks the run that was trained into it; is somebody else writing to it?");
+  const nlohmann::ordered_json json = {
+      {"run", folder.string()}, {"status", ending.status}, {"metrics", ending.metrics}};
+  app::write_json_file(command.json_path, json.dump(2) + "\n");
 }
 
 void train_one_packed(const TrainCommand& command, const app::RunRequest& request) {
@@ -134,8 +134,13 @@ void train_one_packed(const TrainCommand& command, const app::RunRequest& reques
       .device = command.machine.device,
       .threads = command.machine.threads};
   sweep.runs.push_back(std::make_unique<app::TaskRecipe>(app::settings_of(request)));
-  app::train_packed(sweep);
-  if (!command.json_path.empty()) app::write_json_file(command.json_path, packed_ending_json(request.folder));
+  try {
+    app::train_packed(sweep);
+  } catch (const app::Interrupted&) {
+    write_packed_ending(command, request.folder);
+    throw;
+  }
+  write_packed_ending(command, request.folder);
   std::cout << "Outcome: " << (request.folder / train::kPackedRunsFile).string() << "\n";
 }
 

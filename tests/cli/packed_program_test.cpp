@@ -82,6 +82,16 @@ TEST_F(PackedProgram, TrainsOneRunOfARecipe) {
   EXPECT_EQ(evaluated.exit_code, 2) << evaluated.output;
 }
 
+TEST_F(PackedProgram, TheOutcomeOfAnInterruptedRunSaysSo) {
+  const auto file = (folder_.path() / "outcome.json").string();
+  const auto outcome = run_quest("train toy/spurious --set train.epochs=100000 " + std::string(kTinyData) +
+                                 "--threads 1 --run " + run() + " --json " + file + " 2>&1 & child=$!; until [ -e " +
+                                 run() + "/run.json ]; do sleep 0.05; done; kill -INT $child; wait $child");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+  EXPECT_EQ(json("outcome.json")["status"], "interrupted");
+  EXPECT_TRUE(json("outcome.json")["metrics"].empty());
+}
+
 TEST_F(PackedProgram, BenchPrintsBothRates) {
   const auto outcome = run_quest("bench step toy/spurious --formulations quest --set train.epochs=1 " +
                                  std::string(kTinyData) + "--threads 1 --json " + (folder_.path() / "b.json").string());
