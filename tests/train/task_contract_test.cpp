@@ -127,6 +127,31 @@ TEST(TaskContract, PartsOfTheLossAreInTheLog) {
   EXPECT_EQ(steps, 3);
 }
 
+TEST(TaskContract, PassesOfAStepWhoseLossesHaveOtherPartsAreRefused) {
+  auto recipe = token_recipe();
+  recipe.train.batch_size = 12;
+  recipe.train.accumulate = 2;
+  // What the second pass of the first step does to its parts, and what it has then.
+  using Change = std::function<void(NamedTensors&)>;
+  const std::vector<std::pair<Change, std::string>> cases = {
+      {[](NamedTensors& parts) { parts.emplace_back("more", parts[0].second); }, "\"squared\", \"absolute\", \"more\""},
+      {[](NamedTensors& parts) { parts.pop_back(); }, "\"squared\""},
+      {[](NamedTensors& parts) { parts.clear(); }, "none"},
+      {[](NamedTensors& parts) { std::swap(parts[0], parts[1]); }, "\"absolute\", \"squared\""}};
+  for (const auto& [change, names] : cases) {
+    TinyRun run;
+    TokenTask task;
+    task.change_parts = [&change, pass = 0](NamedTensors& parts) mutable {
+      if (pass++ == 1) change(parts);
+    };
+    EXPECT_EQ(
+        testing::error_of([&] { train_in(run, task, recipe); }),
+        "every pass of a step must have a loss of the same parts in the same order; the first pass has \"squared\", "
+        "\"absolute\", a later one " +
+            names + "; give 0 for what a batch lacks");
+  }
+}
+
 TEST(TaskContract, ALossThatIsAMeanOverNothingIsRefused) {
   TinyRun run;
   TokenTask task;

@@ -70,6 +70,7 @@ class TokenTask final : public train::Task {
     train::Losses losses{.total = total, .parts = {{"squared", total}, {"absolute", error.abs().sum() / tokens}}};
     if (tells_weight) losses.weight = tokens.item<double>();
     if (change_loss) losses.total = change_loss(total, moment);
+    if (change_parts) change_parts(losses.parts);
     return losses;
   }
 
@@ -98,6 +99,7 @@ class TokenTask final : public train::Task {
   train::ParameterRules own_rules;
   train::NamedTensors own_state;
   std::function<at::Tensor(const at::Tensor& loss, const train::Moment&)> change_loss;
+  std::function<void(train::NamedTensors& parts)> change_parts;
   std::function<void(const train::Moment&)> on_update = [](const auto&) {};
   std::function<void(const train::Split&)> on_evaluation = [](const auto&) {};
 

@@ -17,6 +17,7 @@
 #include "train/engine/autocast.h"
 #include "train/engine/checkpoint.h"
 #include "train/engine/late_numbers.h"
+#include "train/engine/loss_sums.h"
 #include "train/monitor/monitor.h"
 #include "train/optim/clipping.h"
 #include "train/optim/ema.h"
@@ -223,10 +224,9 @@ class Engine {
     parameters_.zero_gradients();
     monitor_.begin(state_.step + 1);
     const auto now = moment(state_.step);
-    std::vector<std::string> parts;
-    std::vector<at::Tensor> sums;  // loss, parts
-    double samples = 0.0;          // of the step, over all processes
-    double weight = 0.0;           // what this process's losses are means of
+    LossSums sums;
+    double samples = 0.0;  // of the step, over all processes
+    double weight = 0.0;   // what this process's losses are means of
     for (bool is_first = true, is_last = false; !is_last; is_first = false) {
       const auto pass = loader_->next();
       is_last = pass.ends_step;
@@ -235,30 +235,18 @@ class Engine {
         read_step();  // the GPU has this pass to do meanwhile
         if (divergence_) return;
         watch(monitor_.end());
-        for (const auto& [name, value] : losses.parts) parts.push_back(name);
       }
       const double own = losses.weight.value_or(static_cast<double>(pass.batch.samples()));
       samples = static_cast<double>(pass.draw.step_samples);
       weight += own;
       const double share = own / samples * static_cast<double>(around_.processes.size());
-      const auto weighted = losses.total * share;
       if (is_last) averaging_.begin();
-      weighted.backward();
-      add_to(sums, 0, weighted.detach());
-      for (std::size_t i = 0; i < losses.parts.size(); ++i)
-        add_to(sums, i + 1, losses.parts[i].second.detach() * share);
+      (losses.total * share).backward();
+      sums.add(losses, share);
     }
     averaging_.finish();
     average_running_statistics();
-    update(now, std::move(parts), std::move(sums), samples, samples / agree(weight));
-  }
-
-  static void add_to(std::vector<at::Tensor>& sums, std::size_t index, const at::Tensor& value) {
-    if (index == sums.size()) {
-      sums.push_back(value.clone());
-    } else {
-      sums.at(index) += value;
-    }
+    update(now, sums, samples, samples / agree(weight));
   }
 
   Losses losses_of(const data::Batch& batch, const Moment& now) {
@@ -267,14 +255,14 @@ class Engine {
   }
 
   // `scale` turns shares of the step's samples into shares of what the losses are means of.
-  void update(const Moment& now, std::vector<std::string> parts, std::vector<at::Tensor> sums, double samples,
-              double scale) {
+  void update(const Moment& now, const LossSums& sums, double samples, double scale) {
     const torch::NoGradGuard no_grad;
     if (scale != 1.0) parameters_.gradients().mul_(scale);
     parameters_.zero_frozen_gradients(now);
     const double lr = learning_rate(recipe_.schedule, recipe_.optimizer.lr, now.step, total_steps_, steps_per_epoch_);
-    sums.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
-    for (auto& sum : sums) sum = sum.to(at::kDouble);
+    auto numbers = sums.tensors();
+    numbers.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
+    for (auto& number : numbers) number = number.to(at::kDouble);
     UpdateChanges changes{.beta1 = scheduled_momentum(recipe_.schedule, now.step, total_steps_), .moment = now};
     if (rules_.weight_decay) changes.weight_decay = rules_.weight_decay(now);
     ++state_.step;
@@ -283,8 +271,8 @@ class Engine {
     report.total_steps = total_steps_;
     report.epoch = moment(state_.step).epoch();
     report.lr = lr;
-    unread_.emplace(std::move(report), std::move(parts), scale / static_cast<double>(around_.processes.size()), samples,
-                    LateNumbers(at::stack(sums)));
+    unread_.emplace(std::move(report), sums.names(), scale / static_cast<double>(around_.processes.size()), samples,
+                    LateNumbers(at::stack(numbers)));
     optimizer_.step(lr, changes);
     if (ema_) ema_->update(recipe_.train.ema);
     task_.after_update(now);
