@@ -30,7 +30,7 @@ class FashionMnistFiles : public quest::testing::ScratchFolder {
 TEST_F(FashionMnistFiles, AreReadPackedAndPlain) {
   write("\0\0\x08\x01\0\0\0\x02\x09\0"s);
   const auto data = load_fashion_mnist(in_folder(""));
-  EXPECT_TRUE(data.test.images.equal(torch::tensor({1, 2, 3, 255}, at::kByte).view({2, 2, 1})));
+  EXPECT_TRUE(data.test.images.equal(torch::tensor({1, 2, 3, 255}, at::kByte).view({2, 1, 2, 1})));
   EXPECT_TRUE(data.test.labels.equal(torch::tensor({9, 0}, at::kLong)));
 }
 
@@ -52,8 +52,8 @@ TEST_F(FashionMnistFiles, SayWhatIsMissingOrWrong) {
 TEST(FashionMnist, IsTheDataOfDebiansPackage) {
   if (!std::filesystem::exists(kFashionMnistFolder)) GTEST_SKIP() << "no package dataset-fashion-mnist here";
   const auto data = load_fashion_mnist(kFashionMnistFolder);
-  EXPECT_EQ(data.train.images.sizes(), (std::vector<std::int64_t>{60000, 28, 28}));
-  EXPECT_EQ(data.test.images.sizes(), (std::vector<std::int64_t>{10000, 28, 28}));
+  EXPECT_EQ(data.train.images.sizes(), (std::vector<std::int64_t>{60000, 1, 28, 28}));
+  EXPECT_EQ(data.test.images.sizes(), (std::vector<std::int64_t>{10000, 1, 28, 28}));
   EXPECT_TRUE(data.train.labels.bincount().eq(6000).all().item<bool>());
   EXPECT_TRUE(data.test.labels.bincount().eq(1000).all().item<bool>());
   // The mean and deviation of a pixel that everybody normalises with.

@@ -24,15 +24,22 @@ struct Move {
   bool flip = false;
 };
 
-void copy_moved(const std::uint8_t* from, float* to, std::int64_t side, const Move& move, const FloatOfByte& value) {
-  for (std::int64_t row = 0; row < side; ++row) {
+struct Plane {
+  std::int64_t height;
+  std::int64_t width;
+
+  [[nodiscard]] std::int64_t pixels() const { return height * width; }
+};
+
+void copy_moved(const std::uint8_t* from, float* to, const Plane& plane, const Move& move, const FloatOfByte& value) {
+  for (std::int64_t row = 0; row < plane.height; ++row) {
     const std::int64_t from_row = row - move.down;
-    const bool row_exists = from_row >= 0 && from_row < side;
-    for (std::int64_t column = 0; column < side; ++column) {
+    const bool row_exists = from_row >= 0 && from_row < plane.height;
+    for (std::int64_t column = 0; column < plane.width; ++column) {
       const std::int64_t moved = column - move.right;
-      const bool exists = row_exists && moved >= 0 && moved < side;
-      const std::int64_t from_column = move.flip ? side - 1 - moved : moved;
-      to[row * side + column] = value[exists ? from[from_row * side + from_column] : 0];
+      const bool exists = row_exists && moved >= 0 && moved < plane.width;
+      const std::int64_t from_column = move.flip ? plane.width - 1 - moved : moved;
+      to[row * plane.width + column] = value[exists ? from[from_row * plane.width + from_column] : 0];
     }
   }
 }
@@ -42,9 +49,9 @@ void copy_moved(const std::uint8_t* from, float* to, std::int64_t side, const Mo
 Batch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samples, const PixelScale& scale,
                   const Augmentation& augmentation, const std::function<base::Random(std::size_t)>& random) {
   const auto count = static_cast<std::int64_t>(samples.size());
-  const std::int64_t side = from.images.size(1);
-  const std::int64_t pixels = side * side;
-  auto images = at::empty({count, 1, side, side}, at::kFloat);
+  const std::int64_t channels = from.images.size(1);
+  const Plane plane{.height = from.images.size(2), .width = from.images.size(3)};
+  auto images = at::empty({count, channels, plane.height, plane.width}, at::kFloat);
   auto labels = at::empty({count}, at::kLong);
   const auto reach = static_cast<std::uint64_t>(2 * augmentation.shift + 1);
   auto* to = images.mutable_data_ptr<float>();
@@ -60,7 +67,10 @@ Batch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samp
               .right = static_cast<std::int64_t>(own.below(reach)) - augmentation.shift,
               .flip = augmentation.flip && own.below(2) == 1};
     }
-    copy_moved(all_images + samples[i] * pixels, to + static_cast<std::int64_t>(i) * pixels, side, move, value);
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
+      copy_moved(all_images + (samples[i] * channels + channel) * plane.pixels(), to, plane, move, value);
+      to += plane.pixels();
+    }
     label[i] = all_labels[samples[i]];
   }
   return {count, {{"inputs", images}, {"labels", labels}}};

@@ -1,8 +1,6 @@
 #pragma once
 
-// Grey images of bytes become a batch of normalised floats, moved and mirrored at random where asked.
-
-#include <ATen/core/Tensor.h>
+// Images of bytes become a batch of normalised floats, moved and mirrored at random where asked.
 
 #include <cstdint>
 #include <functional>
@@ -10,7 +8,7 @@
 
 #include "base/random.h"
 #include "data/batch.h"
-#include "data/sets/fashion_mnist.h"
+#include "data/labelled_images.h"
 
 namespace quest::data {
 
@@ -19,13 +17,14 @@ struct Augmentation {
   bool flip = false;       // every other image, left to right
 };
 
-// Of pixels from 0 to 1.
+// Of pixels from 0 to 1, in all channels.
 struct PixelScale {
   float mean = 0.0F;
   float deviation = 1.0F;
 };
 
-// "inputs" [B, 1, side, side] float32 and "labels" [B] int64. `random` gives the generator of the batch's i-th image.
+// "inputs" [B, channels, height, width] float32 and "labels" [B] int64. `random` gives the generator of the batch's
+// i-th image.
 [[nodiscard]] Batch pixel_batch(const LabelledImages& from, std::span<const std::int64_t> samples,
                                 const PixelScale& scale, const Augmentation& augmentation = {},
                                 const std::function<base::Random(std::size_t)>& random = {});

@@ -46,7 +46,8 @@ at::Tensor load_bytes(const std::filesystem::path& path, std::size_t rank) {
 }
 
 LabelledImages load_part(const std::filesystem::path& image_file, const std::filesystem::path& label_file) {
-  LabelledImages result{.images = load_bytes(image_file, 3), .labels = load_bytes(label_file, 1).to(at::kLong)};
+  LabelledImages result{.images = load_bytes(image_file, 3).unsqueeze(1),
+                        .labels = load_bytes(label_file, 1).to(at::kLong)};
   if (result.labels.numel() == 0 || result.labels.size(0) != result.images.size(0)) {
     throw FormatError("\"" + label_file.string() + "\": expected a label for each of the " +
                       std::to_string(result.images.size(0)) + " pictures, found " +

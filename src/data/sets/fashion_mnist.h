@@ -2,13 +2,12 @@
 
 // Fashion-MNIST: 70000 grey pictures of ten kinds of clothing. Files of MNIST itself, named the same, are read as well.
 
-#include <ATen/core/Tensor.h>
-
 #include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "data/labelled_images.h"
 #include "data/sets/data_set.h"
 
 namespace quest::data {
@@ -19,11 +18,7 @@ inline constexpr const char* kFashionMnistFolder = "/usr/share/datasets/fashion-
 inline constexpr std::array<const char*, 10> kFashionMnistClasses = {
     "T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"};
 
-struct LabelledImages {
-  at::Tensor images;  // uint8 [N, height, width]
-  at::Tensor labels;  // int64 [N], from 0 to 9
-};
-
+// One channel, ten labels.
 struct FashionMnist {
   LabelledImages train;
   LabelledImages test;
