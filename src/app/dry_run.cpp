@@ -4,7 +4,9 @@
 
 #include "app/peak_memory.h"
 #include "train/engine/autocast.h"
+#include "train/engine/checkpoint.h"
 #include "train/engine/engine.h"
+#include "train/optim/parameter_groups.h"
 #include "train/optim/update_rules.h"
 
 namespace quest::app {
@@ -19,6 +21,21 @@ std::vector<std::pair<std::string, std::int64_t>> parts_of(const torch::nn::Modu
     if (const auto count = parameter_count(*child.value()); count > 0) parts.emplace_back(child.key(), count);
   }
   return parts;
+}
+
+std::uintmax_t bytes_of(const train::NamedTensors& tensors) {
+  std::uintmax_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
+  return bytes;
+}
+
+// Those that have a gradient and a place in the optimiser.
+std::uintmax_t trained_bytes(const torch::nn::Module& model) {
+  std::uintmax_t bytes = 0;
+  for (const auto& group : train::parameter_groups(model, {})) {
+    for (const auto& parameter : group.parameters) bytes += parameter.value.nbytes();
+  }
+  return bytes;
 }
 
 std::size_t optimizer_buffers(const std::string& name) {
@@ -64,12 +81,12 @@ TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::
   const auto stream = task.stream(train::stream_options(recipe, processes));
   const auto first_step = stream->draws(0, processes.rank());
   TrainingPlan plan{.task = recipe.task, .recipe = recipe_name, .parts = parts_of(task.model())};
-  const auto weights = static_cast<double>(plan.parameters()) * sizeof(float);
+  const auto trained = static_cast<double>(trained_bytes(task.model()));
   plan.forward_flop = task.forward_flops();
-  plan.memory = {.weights = weights,
-                 .gradients = weights,
-                 .optimizer = weights * static_cast<double>(optimizer_buffers(recipe.optimizer.name)),
-                 .average = recipe.train.ema > 0.0 ? weights : 0.0,
+  plan.memory = {.weights = static_cast<double>(plan.parameters()) * sizeof(float),
+                 .gradients = trained,
+                 .optimizer = trained * static_cast<double>(optimizer_buffers(recipe.optimizer.name)),
+                 .average = recipe.train.ema > 0.0 ? trained : 0.0,
                  .activations = activation_bytes(task, recipe, first_step.front())};
   plan.samples = task.train_size();
   plan.step_samples = first_step.front().step_samples;
@@ -81,11 +98,11 @@ TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::
   return plan;
 }
 
-std::uintmax_t checkpoint_bytes(const torch::nn::Module& model, const train::Recipe& recipe) {
+std::uintmax_t checkpoint_bytes(train::Task& task, const train::Recipe& recipe) {
   constexpr std::uintmax_t kLogs = 16U << 20U;
-  const std::uintmax_t weights = parameter_count(model) * sizeof(float);
-  const std::uintmax_t resume =
-      weights * (1 + optimizer_buffers(recipe.optimizer.name) + (recipe.train.ema > 0.0 ? 1 : 0));
+  const auto weights = bytes_of(train::weights_of(task.model()).tensors);
+  const auto copies = optimizer_buffers(recipe.optimizer.name) + (recipe.train.ema > 0.0 ? 1 : 0);
+  const auto resume = weights + trained_bytes(task.model()) * copies + bytes_of(task.state());
   return 2 * weights + 2 * resume + kLogs;
 }
 

@@ -15,6 +15,6 @@ namespace quest::app {
 [[nodiscard]] std::int64_t parameter_count(const torch::nn::Module& model);
 
 // What the checkpoints of a run take at most, the one being written included.
-[[nodiscard]] std::uintmax_t checkpoint_bytes(const torch::nn::Module& model, const train::Recipe& recipe);
+[[nodiscard]] std::uintmax_t checkpoint_bytes(train::Task& task, const train::Recipe& recipe);
 
 }  // namespace quest::app

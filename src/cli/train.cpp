@@ -160,7 +160,7 @@ void run_train(const TrainCommand& command) {
   const auto task = app::make_task(recipe, device, *processes);
   if (command.dry_run) return run_dry(command, recipe, *task, *processes);
   if (folder) {
-    folder->check_room(app::checkpoint_bytes(task->model(), recipe.recipe()));
+    folder->check_room(app::checkpoint_bytes(*task, recipe.recipe()));
     if (!folder->holds_run()) {
       app::describe_run(*folder, recipe, facts_of(command, recipe, task->model(), device, processes->size()));
     }

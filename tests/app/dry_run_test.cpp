@@ -42,11 +42,13 @@ class FakeTask final : public train::Task {
     return {.total = model_->forward(batch["inputs"]).mean()};
   }
   void evaluate(const train::Split& /*split*/, metrics::Metrics& /*metrics*/) override {}
+  [[nodiscard]] train::NamedTensors state() override { return own_state_; }
 
   static constexpr std::int64_t kIn = 64;
   static constexpr std::int64_t kHidden = 4096;
   static constexpr std::int64_t kParameters = kIn * kHidden + kHidden + kHidden + 1;
   std::vector<std::int64_t> passes_;
+  train::NamedTensors own_state_;
 
  private:
   torch::nn::Sequential model_;
@@ -111,9 +113,42 @@ TEST(DryRun, MemoryOfALargeBatchIsEstimatedFromSmallerOnes) {
 TEST(DryRun, CheckpointsNeedRoomForTheOneBeingWritten) {
   FakeTask task;
   const auto weights = static_cast<std::uintmax_t>(FakeTask::kParameters) * sizeof(float);
-  const auto bytes = app::checkpoint_bytes(task.model(), recipe_with_batch(1));
+  const auto bytes = app::checkpoint_bytes(task, recipe_with_batch(1));
   EXPECT_GE(bytes, (2 + 2 * 3) * weights);
   EXPECT_LE(bytes, (2 + 2 * 3) * weights + (32U << 20U));
+}
+
+constexpr std::int64_t kFrozen = FakeTask::kIn * FakeTask::kHidden;  // the first parameter
+
+TEST(DryRun, OnlyTrainedParametersHaveGradientsAndAPlaceInTheOptimiser) {
+  FakeTask task;
+  task.model().parameters().front().requires_grad_(false);
+  auto recipe = recipe_with_batch(8);
+  recipe.train.ema = 0.999;
+  const auto plan = app::plan_of(task, recipe, "my", FirstOf(1));
+  const double trained = (FakeTask::kParameters - kFrozen) * sizeof(float);
+  EXPECT_EQ(plan.parameters(), FakeTask::kParameters);
+  EXPECT_EQ(plan.memory.weights, FakeTask::kParameters * sizeof(float));
+  EXPECT_EQ(plan.memory.gradients, trained);
+  EXPECT_EQ(plan.memory.optimizer, 2.0 * trained);
+  EXPECT_EQ(plan.memory.average, trained);
+}
+
+TEST(DryRun, CheckpointsHoldBuffersAndTheTasksStateButNothingOfTheOptimiserForFrozenParameters) {
+  constexpr std::int64_t kBuffer = 1000;
+  constexpr std::int64_t kState = 300;
+  FakeTask task;
+  auto recipe = recipe_with_batch(1);
+  recipe.train.ema = 0.999;
+  const auto plain = app::checkpoint_bytes(task, recipe);
+  task.model().register_buffer("seen", torch::zeros({kBuffer}));
+  const auto with_buffer = app::checkpoint_bytes(task, recipe);
+  EXPECT_EQ(with_buffer - plain, 4 * kBuffer * sizeof(float)) << "best, last, resume and the one being written";
+  task.own_state_ = {{"teacher", torch::zeros({kState})}};
+  const auto with_state = app::checkpoint_bytes(task, recipe);
+  EXPECT_EQ(with_state - with_buffer, 2 * kState * sizeof(float)) << "resume and the one being written";
+  task.model().parameters().front().requires_grad_(false);
+  EXPECT_EQ(with_state - app::checkpoint_bytes(task, recipe), 2 * 3 * kFrozen * sizeof(float));
 }
 
 }  // namespace
