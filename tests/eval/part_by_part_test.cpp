@@ -11,14 +11,14 @@
 
 #include "tests/data/scratch_folder.h"
 #include "tests/eval/fixed_classifier.h"
-#include "tests/eval/threads_as_processes.h"
+#include "tests/testing/threads_as_processes.h"
 
 namespace quest::eval {
 namespace {
 
+using testing::as_processes;
 using testing::has;
 using testing::message_of;
-using testing::ThreadsAsProcesses;
 using Numbers = std::vector<double>;
 
 constexpr std::int64_t kParts = 11;
@@ -120,7 +120,7 @@ class Processes : public PartByPart, public ::testing::WithParamInterface<int> {
 INSTANTIATE_TEST_SUITE_P(Together, Processes, ::testing::Values(2, 3, 16));
 
 TEST_P(Processes, ShareThePartsAndHaveAllNumbers) {
-  ThreadsAsProcesses::run(GetParam(), [&](train::Communicator& processes) {
+  as_processes(GetParam(), [&](train::Communicator& processes) {
     EXPECT_EQ(compute(processes), all_numbers()) << "rank " << processes.rank();
   });
   EXPECT_TRUE(each_part_was_computed_once());
@@ -128,7 +128,7 @@ TEST_P(Processes, ShareThePartsAndHaveAllNumbers) {
 
 TEST_P(Processes, GoOnWithWhatAnotherNumberOfThemHasLeft) {
   (void)stopped_after(5);
-  ThreadsAsProcesses::run(GetParam(), [&](train::Communicator& processes) {
+  as_processes(GetParam(), [&](train::Communicator& processes) {
     EXPECT_EQ(compute(processes), all_numbers()) << "rank " << processes.rank();
   });
   EXPECT_TRUE(each_part_was_computed_once());
@@ -138,7 +138,7 @@ TEST_P(Processes, GoOnWithWhatAnotherNumberOfThemHasLeft) {
 
 TEST_P(Processes, AllStopWhereOneDoes) {
   std::atomic<int> stopped = 0;
-  ThreadsAsProcesses::run(GetParam(), [&](train::Communicator& processes) {
+  as_processes(GetParam(), [&](train::Communicator& processes) {
     try {
       (void)compute(processes, true, [&] { return processes.rank() == 1; });
     } catch (const Stopped& problem) {

@@ -11,7 +11,7 @@
 #include "recipe/settings.h"
 #include "tests/data/scratch_folder.h"
 #include "tests/eval/fixed_classifier.h"
-#include "tests/eval/threads_as_processes.h"
+#include "tests/testing/threads_as_processes.h"
 #include "tests/train/tiny_task.h"
 
 namespace quest::eval {
@@ -193,7 +193,7 @@ TEST_F(RunEvaluation, StoppedOnesOfOtherEvaluationsStay) {
 
 TEST_F(RunEvaluation, ProcessesShareItAndOneWrites) {
   std::atomic<int> done = 0;
-  testing::ThreadsAsProcesses::run(2, [&](train::Communicator& processes) {
+  testing::as_processes(2, [&](train::Communicator& processes) {
     FixedClassifier task(torch::randn({23, 3}, at::make_generator<at::CPUGeneratorImpl>(5)),
                          torch::zeros({23}, at::kLong), 4);
     const auto findings = run_evaluation({.name = "calibration", .run = run()}, known(),

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "tests/train/threads_as_processes.h"
+#include "tests/testing/threads_as_processes.h"
 #include "tests/train/tiny_run.h"
 #include "tests/train/tiny_task.h"
 #include "train/optim/schedule.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/testing/tensors.h"
-#include "tests/train/threads_as_processes.h"
+#include "tests/testing/threads_as_processes.h"
 #include "tests/train/tiny_run.h"
 #include "tests/train/token_task.h"
 #include "train/run/run_log.h"
