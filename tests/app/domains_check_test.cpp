@@ -8,7 +8,7 @@
 
 #include "domains/domain.h"
 #include "recipe/recipe_files.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::domains {
 namespace {

@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/usage_error.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::app {
 namespace {
@@ -15,7 +16,7 @@ using testing::message_of;
 
 constexpr const char* kRecipe = "images/fashion-mnist-tiny";
 
-class RunStart : public testing::ScratchFolder {
+class RunStart : public testing::FolderFixture {
  protected:
   [[nodiscard]] std::filesystem::path folder() const { return in_folder("run"); }
   [[nodiscard]] RunRequest request(const std::vector<std::string>& assignments = {}, bool resume = false,

@@ -8,7 +8,8 @@
 #include "app/usage_error.h"
 #include "paper/runs.h"
 #include "recipe/settings.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::app {
 namespace {
@@ -18,7 +19,7 @@ using testing::message_of;
 
 constexpr const char* kPacked = "toy/spurious";
 
-class PackedSweeps : public testing::ScratchFolder {
+class PackedSweeps : public testing::FolderFixture {
  protected:
   [[nodiscard]] std::filesystem::path folder() const { return in_folder("runs/packed"); }
   // Tiny ones, with these learning rates.

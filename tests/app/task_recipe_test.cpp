@@ -6,7 +6,8 @@
 #include "app/usage_error.h"
 #include "recipe/recipe_files.h"
 #include "recipe/settings.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::app {
 namespace {
@@ -21,7 +22,7 @@ std::vector<recipe::Setting> settings(const std::string& recipe, const std::vect
   return settings_of(recipe, assignments);
 }
 
-class TaskRecipes : public testing::ScratchFolder {
+class TaskRecipes : public testing::FolderFixture {
  protected:
   [[nodiscard]] std::string problem_of_text(const std::string& toml) const {
     const auto file = file_with("my.toml", toml);

@@ -10,7 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::base {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using testing::has;
 using testing::message_of;
 
-class AtomicFile : public testing::ScratchFolder {
+class AtomicFile : public testing::FolderFixture {
  protected:
   [[nodiscard]] bool only_holds(const std::string& name) const {
     int files = 0;

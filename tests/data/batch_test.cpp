@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {

@@ -3,7 +3,8 @@
 #include <torch/torch.h>
 
 #include "tests/data/packed.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -13,7 +14,7 @@ using quest::testing::gzipped;
 using quest::testing::has;
 using quest::testing::message_of;
 
-class FashionMnistFiles : public quest::testing::ScratchFolder {
+class FashionMnistFiles : public quest::testing::FolderFixture {
  protected:
   void write(const std::string& labels) const {
     for (const std::string part : {"train", "t10k"}) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/formats/format_error.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {

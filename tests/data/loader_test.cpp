@@ -9,7 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {

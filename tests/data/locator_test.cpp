@@ -7,7 +7,8 @@
 #include "data/sets/fashion_mnist.h"
 #include "data/sets/uea_locator.h"
 #include "recipe/settings.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -37,7 +38,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-class Locator : public quest::testing::ScratchFolder {
+class Locator : public quest::testing::FolderFixture {
  protected:
   void add(const std::string& name) const {
     std::filesystem::create_directories(in_folder(name).parent_path());

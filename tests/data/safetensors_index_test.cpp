@@ -6,7 +6,7 @@
 #include <string>
 
 #include "data/formats/format_error.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <torch/torch.h>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 using quest::testing::has;
 using quest::testing::message_of;
 
-using Safetensors = quest::testing::ScratchFolder;
+using Safetensors = quest::testing::FolderFixture;
 
 constexpr std::array kTypes = {at::kBool,   at::kByte, at::kChar, at::kUInt16,   at::kShort, at::kUInt32, at::kInt,
                                at::kUInt64, at::kLong, at::kHalf, at::kBFloat16, at::kFloat, at::kDouble};

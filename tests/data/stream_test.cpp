@@ -10,7 +10,7 @@
 #include <string>
 #include <tuple>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {

@@ -4,7 +4,8 @@
 
 #include "data/formats/format_error.h"
 #include "tests/data/packed.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using quest::testing::has;
 using quest::testing::message_of;
 
-class TimeSeriesFiles : public quest::testing::ScratchFolder {
+class TimeSeriesFiles : public quest::testing::FolderFixture {
  protected:
   [[nodiscard]] UeaFiles write(const std::string& train, const std::string& test) const {
     return {.name = "Toy", .train = file_with("Toy_TRAIN.ts", train), .test = file_with("Toy_TEST.ts", test)};
@@ -42,7 +43,7 @@ TEST_F(TimeSeriesFiles, SayWhichFileIsWrong) {
       has(reason(write("@data\n1:a\nx:a\n", "@data\n1:a\n")), "Toy_TRAIN.ts\": line 3: expected a finite number"));
 }
 
-class UeaArchive : public quest::testing::ScratchFolder {
+class UeaArchive : public quest::testing::FolderFixture {
  protected:
   void add(const std::string& name) const {
     std::filesystem::create_directories(in_folder(name).parent_path());

@@ -7,7 +7,7 @@
 
 #include "data/formats/format_error.h"
 #include "data/formats/ts_preparation.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {

@@ -4,7 +4,8 @@
 
 #include "data/formats/format_error.h"
 #include "tests/data/packed.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -14,7 +15,7 @@ using testing::has;
 using testing::message_of;
 using testing::xzipped;
 
-class WholeFile : public testing::ScratchFolder {
+class WholeFile : public testing::FolderFixture {
  protected:
   [[nodiscard]] std::string read(const std::string& content) const { return read_whole_file(file_with("a", content)); }
   [[nodiscard]] std::string reason(const std::string& content) const {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "recipe/settings.h"
-#include "tests/data/scratch_folder.h"
 #include "tests/eval/fixed_classifier.h"
+#include "tests/testing/messages.h"
 
 namespace quest::eval {
 namespace {

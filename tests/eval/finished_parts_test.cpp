@@ -6,7 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::eval {
 namespace {
@@ -15,7 +16,7 @@ using testing::has;
 using testing::message_of;
 using Numbers = FinishedParts::Numbers;
 
-class FinishedPartsTest : public testing::ScratchFolder {
+class FinishedPartsTest : public testing::FolderFixture {
  protected:
   [[nodiscard]] FinishedParts open(int rank = 0) const { return {in_folder("parts"), "pgd", rank}; }
   void write(const std::string& name, const std::string& content) const {

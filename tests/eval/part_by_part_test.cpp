@@ -9,8 +9,9 @@
 #include <map>
 #include <mutex>
 
-#include "tests/data/scratch_folder.h"
 #include "tests/eval/fixed_classifier.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 #include "tests/testing/threads_as_processes.h"
 
 namespace quest::eval {
@@ -34,7 +35,7 @@ std::vector<Numbers> all_numbers() {
   return all;
 }
 
-class PartByPart : public testing::ScratchFolder {
+class PartByPart : public testing::FolderFixture {
  protected:
   // One process of perhaps several.
   std::vector<Numbers> compute(

@@ -9,8 +9,9 @@
 
 #include "eval/part_by_part.h"
 #include "recipe/settings.h"
-#include "tests/data/scratch_folder.h"
 #include "tests/eval/fixed_classifier.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 #include "tests/testing/threads_as_processes.h"
 #include "tests/train/tiny_task.h"
 
@@ -59,7 +60,7 @@ std::vector<EvaluationEntry> known() {
   return all;
 }
 
-class RunEvaluation : public testing::ScratchFolder {
+class RunEvaluation : public testing::FolderFixture {
  protected:
   RunEvaluation() { calls = 0; }
 

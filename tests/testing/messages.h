@@ -1,29 +1,13 @@
 #pragma once
 
-// A folder for the files of one test, empty at its start and gone after it.
+// What an error says.
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include <exception>
 #include <string>
 
-#include "tests/testing/temporary_folder.h"
-
 namespace quest::testing {
-
-class ScratchFolder : public ::testing::Test {
- protected:
-  [[nodiscard]] std::filesystem::path in_folder(const std::string& name) const { return folder_.path() / name; }
-
-  [[nodiscard]] std::filesystem::path file_with(const std::string& name, const std::string& content) const {
-    std::ofstream(in_folder(name), std::ios::binary) << content;
-    return in_folder(name);
-  }
-
- private:
-  TemporaryFolder folder_;
-};
 
 // What `action` throws, as text; empty when it throws nothing.
 template <typename Action>
