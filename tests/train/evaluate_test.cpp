@@ -202,12 +202,12 @@ class TenClasses final : public Classifier {
     return {last - first, {{"inputs", inputs_.slice(0, first, last)}, {"labels", labels_.slice(0, first, last)}}};
   }
   [[nodiscard]] at::Tensor logits(const data::Batch& batch) override { return linear_(batch["inputs"]); }
-  [[nodiscard]] std::int64_t evaluation_batch() const override { return batch; }
+  [[nodiscard]] std::int64_t evaluation_batch() const override { return most_at_once; }
   [[nodiscard]] double label_smoothing() const override { return smoothing; }
 
   [[nodiscard]] std::int64_t largest_batch() const { return largest_batch_; }
 
-  std::int64_t batch = 500;
+  std::int64_t most_at_once = 500;
   double smoothing = 0.0;
 
  private:
@@ -234,7 +234,7 @@ TEST(Classifier, IsEvaluatedBatchByBatch) {
     for (const int count : {1, 3}) {
       as_processes(count, [&](Communicator& processes) {
         TenClasses own;
-        own.batch = batch;
+        own.most_at_once = batch;
         own.smoothing = 0.5;  // of the training alone
         const auto values = evaluate(own, token_recipe(), processes);
         EXPECT_EQ(values.at("accuracy"), hits / 53) << batch;

@@ -173,7 +173,9 @@ TEST(TaskContract, AfterUpdateSeesTheNewWeightsOncePerStepWithoutGradients) {
   task.change_loss = [&](const at::Tensor& loss, const Moment& moment) {
     EXPECT_EQ(moment.step, static_cast<std::int64_t>(moments.size()));
     of_loss = task.parts().linear->weight.detach().clone();
-    if (of_update.defined()) EXPECT_TRUE(identical(of_loss, of_update)) << "the next step begins with other weights";
+    if (of_update.defined()) {
+      EXPECT_TRUE(identical(of_loss, of_update)) << "the next step begins with other weights";
+    }
     return loss;
   };
   task.on_update = [&](const Moment& moment) {
