@@ -37,8 +37,8 @@ TrainingView::TrainingView(std::ostream& results, std::ostream& status, const Op
       progress_(status, options.terminal, options.clock, kSecondsBetweenLines) {}
 
 std::string TrainingView::label(const train::StepReport& report) const {
-  std::string text = "epoch " + terminal::fixed(report.epoch, 1) + " of " + std::to_string(options_.epochs) +
-                     ", loss " + short_number(report.loss) + ", lr " + short_number(report.lr) + ", " +
+  std::string text = "epoch " + terminal::fixed(report.epoch, 1) + " of " + short_number(options_.epochs) + ", loss " +
+                     short_number(report.loss) + ", lr " + short_number(report.lr) + ", " +
                      terminal::three_digits(report.samples_per_second) + " samples/s";
   if (const auto rate = flop_rate_text(report.flop_per_second, options_.peak_flop_per_second); !rate.empty()) {
     text += ", " + rate;

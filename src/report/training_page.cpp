@@ -59,7 +59,7 @@ base::Cell throughput_cell(const TrainingRun& run) {
 
 std::string results_table(std::span<const NamedRun> runs) {
   base::Table table{
-      .caption = "What the runs ended with, or have reached so far; metrics are those of the last evaluation",
+      .caption = "What the runs ended with, or have reached so far; metrics are those of the best evaluation",
       .columns = {"run", "steps"}};
   const auto names = metric_names(runs);
   for (const std::string& name : names) table.columns.emplace_back(name);

@@ -105,7 +105,8 @@ TEST_F(PackedProgram, BenchSaysWhyThereIsNoPythonLoop) {
   const auto outcome = run_quest("bench step toy/spurious --formulations quest --set train.epochs=1 " +
                                  std::string(kTinyData) + "--threads 1 --python /no/such/python");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
-  for (const char* text : {"No time of a PyTorch loop for quest", "/no/such/python", "not found", "--python"}) {
+  for (const char* text :
+       {"No time of a PyTorch loop for quest", "/no/such/python", "No such file or directory", "--python"}) {
     expect_contains(outcome, text);
   }
 }

@@ -150,7 +150,7 @@ TEST_F(RefusedTraining, AFolderThatSomebodyTrainsIntoIsLeftAlone) {
   const auto outcome = run_quest(
       "train images/fashion-mnist-tiny --data pictures --set train.epochs=100000 --threads 1 --run run >/dev/null & "
       "child=$!; until grep -qs running run/run.json; do sleep 0.05; done; " QUEST_PROGRAM
-      " train images/fashion-mnist-tiny --data pictures --set train.epochs=100000 --resume --run run; code=$?; "
+      " train images/fashion-mnist-tiny --data pictures --set train.epochs=100000 --resume --run run 2>&1; code=$?; "
       "kill -KILL $child; exit $code");
   EXPECT_EQ(outcome.exit_code, kFailure) << outcome.output;
   expect_contains(outcome, "another process is training into \"run\"");

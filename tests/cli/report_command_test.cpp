@@ -79,7 +79,7 @@ TEST_F(RunFolder, ALineThatIsNoRunIsNamedAndLeftOut) {
   std::ofstream(experiment() + "/runs.jsonl", std::ios::trunc) << "";
   const auto empty = run_quest("report " + experiment());
   EXPECT_EQ(empty.exit_code, 1);
-  expect_contains(empty, "no run");
+  expect_contains(empty, "expected at least one run of the experiment \"toy\" that has ended, found none");
 }
 
 TEST_F(RunFolder, OfATrainingIsToldByItsFile) {

@@ -111,7 +111,7 @@ TEST(Experiment, HoldsItsTables) {
   EXPECT_EQ(item.state, State::small_version);
   EXPECT_EQ(item.tex, "table:errors");
   EXPECT_EQ(item.metric, "squared_error");
-  EXPECT_EQ(item.metric_place, "paper/line.toml:24:1: item.metric");
+  EXPECT_EQ(item.metric_place, "paper/line.toml:25:1: item.metric");
   EXPECT_EQ(item.metric_name, "error, %");
   EXPECT_EQ(item.factor, 100.0);
   EXPECT_EQ(item.decimals, 1);
@@ -201,18 +201,18 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[sweep.axes]", "[sweep.axis]",
               "paper/line.toml:10:8: sweep.axis: there is no such key; the nearest is \"axes\""},
         Wrong{"decimals = 1", "decimal = 1",
-              "paper/line.toml:27:1: item.decimal: there is no such key; the nearest is \"decimals\""},
+              "paper/line.toml:28:1: item.decimal: there is no such key; the nearest is \"decimals\""},
         Wrong{"{ title = \"none yet\" }", "{ titel = \"none yet\" }",
-              "paper/line.toml:33:5: item.columns.titel: there is no such key; the nearest is \"title\""},
+              "paper/line.toml:34:5: item.columns.titel: there is no such key; the nearest is \"title\""},
         Wrong{"title = \"first\"", "titles = \"first\"",
-              "paper/line.toml:37:5: item.rows.titles: there is no such key; the nearest is \"title\""},
+              "paper/line.toml:38:5: item.rows.titles: there is no such key; the nearest is \"title\""},
         Wrong{"row = \"mean\"", "rows = \"mean\"",
-              "paper/line.toml:39:28: item.headline.rows: there is no such key; the nearest is \"row\""},
-        Wrong{"label = \"Figure 2\"", "", "paper/line.toml:41:1: item.label: expected a text, and the key is missing"},
+              "paper/line.toml:40:28: item.headline.rows: there is no such key; the nearest is \"row\""},
+        Wrong{"label = \"Figure 2\"", "", "paper/line.toml:42:1: item.label: expected a text, and the key is missing"},
         Wrong{"state = \"nothing to run\"", "",
-              "paper/line.toml:41:1: item.state: expected a text, and the key is missing"},
+              "paper/line.toml:42:1: item.state: expected a text, and the key is missing"},
         Wrong{"name = \"few\", ", "",
-              "paper/line.toml:39:1: item.headline.name: expected a text, and the key is missing"}));
+              "paper/line.toml:40:1: item.headline.name: expected a text, and the key is missing"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Values, WrongExperiment,
@@ -236,69 +236,69 @@ INSTANTIATE_TEST_SUITE_P(
               "paper/line.toml:9:1: sweep.set: expected keys that are no axes, got model.head"},
         Wrong{
             "state = \"small version\"", "state = \"small\"",
-            "paper/line.toml:22:1: item.state: expected one of full size, small version, data needed, not yet, nothing "
+            "paper/line.toml:23:1: item.state: expected one of full size, small version, data needed, not yet, nothing "
             "to run, got \"small\""},
-        Wrong{"factor = 100", "factor = \"100\"", "paper/line.toml:26:1: item.factor: expected a number, got \"100\""},
-        Wrong{"decimals = 1", "decimals = 13", "paper/line.toml:27:1: item.decimals: expected at most 12, got 13"},
+        Wrong{"factor = 100", "factor = \"100\"", "paper/line.toml:27:1: item.factor: expected a number, got \"100\""},
+        Wrong{"decimals = 1", "decimals = 13", "paper/line.toml:28:1: item.decimals: expected at most 12, got 13"},
         Wrong{"decimals = 1", "decimals = -1",
-              "paper/line.toml:27:1: item.decimals: expected a whole number from 0, got -1"},
+              "paper/line.toml:28:1: item.decimals: expected a whole number from 0, got -1"},
         Wrong{"has_means = true", "has_means = 1",
-              "paper/line.toml:29:1: item.has_means: expected true or false, got 1"},
+              "paper/line.toml:30:1: item.has_means: expected true or false, got 1"},
         Wrong{"model.head = \"mean\" }", "model.head = [[1]] }",
-              "paper/line.toml:36:21: item.rows.match: expected a list of single values, got in it a list or a table"},
-        Wrong{"\"1.5\"", "1.5", "paper/line.toml:36:155: item.rows.numbers: expected a list of texts, got in it 1.5"},
+              "paper/line.toml:37:21: item.rows.match: expected a list of single values, got in it a list or a table"},
+        Wrong{"\"1.5\"", "1.5", "paper/line.toml:37:146: item.rows.numbers: expected a list of texts, got in it 1.5"},
         Wrong{
             "\"1.5\"", "\"1.5 +- 2\"",
-            "paper/line.toml:36:144: item.rows.numbers: expected \"1.5\", \"1.5 ± 0.1\", \"~1.5\", words or \"\", got "
+            "paper/line.toml:37:135: item.rows.numbers: expected \"1.5\", \"1.5 ± 0.1\", \"~1.5\", words or \"\", got "
             "\"1.5 +- 2\""},
         Wrong{"label = \"Figure 2\"", "label = \"Table 1\"",
-              "paper/line.toml:42:1: item.label: expected one of its own, got \"Table 1\" for a second time"}));
+              "paper/line.toml:43:1: item.label: expected one of its own, got \"Table 1\" for a second time"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Tables, WrongExperiment,
     ::testing::Values(
         Wrong{"[\"crashed\", \"~3\", \"4\"]", "[\"crashed\", \"~3\"]",
-              "paper/line.toml:37:22: item.rows.numbers: expected 3, one a column (\"\" for none), got 2"},
+              "paper/line.toml:38:22: item.rows.numbers: expected 3, one a column (\"\" for none), got 2"},
         Wrong{", numbers = [\"crashed\", \"~3\", \"4\"]", "",
-              "paper/line.toml:35:1: item.rows: expected numbers in every row or in none, got them in 1 of 2"},
+              "paper/line.toml:36:1: item.rows: expected numbers in every row or in none, got them in 1 of 2"},
         Wrong{", numbers = [\"1.5\", \"2.5 ± 0.1\", \"\"]", "",
-              "paper/line.toml:37:22: item.rows.numbers: expected in every row or in none"},
+              "paper/line.toml:38:22: item.rows.numbers: expected in every row or in none"},
         Wrong{"title = \"first\"", "title = \"mean\"",
-              "paper/line.toml:37:5: item.rows.title: expected one of its own, got \"mean\" for a second time"},
+              "paper/line.toml:38:5: item.rows.title: expected one of its own, got \"mean\" for a second time"},
         Wrong{"title = \"many\"", "title = \"few\"",
-              "paper/line.toml:32:5: item.columns.title: expected one of its own, got \"few\" for a second time"},
+              "paper/line.toml:33:5: item.columns.title: expected one of its own, got \"few\" for a second time"},
         Wrong{"{ title = \"many\"", "{ metric = \"loss\", title = \"many\"",
-              "paper/line.toml:35:1: item.rows: expected metric, factor, decimals and higher_is_better in rows or in "
+              "paper/line.toml:36:1: item.rows: expected metric, factor, decimals and higher_is_better in rows or in "
               "columns, got both"},
         Wrong{"metric = \"squared_error\"\n", "", ""},  // the only row that matches runs has a metric of its own
         Wrong{"state = \"nothing to run\"", "state = \"not yet\"\nrows = [{ title = \"alone\" }]",
-              "paper/line.toml:45:1: item.rows: expected both rows and columns or neither, got 1 and 0"},
+              "paper/line.toml:46:1: item.rows: expected both rows and columns or neither, got 1 and 0"},
         Wrong{"state = \"nothing to run\"",
               "state = \"not yet\"\ncolumns = [{ title = \"c\", match = {} }]\nrows = [{ title = \"r\", match = {} }]",
-              "paper/line.toml:41:1: item.metric: expected one, as runs match row \"r\" and column \"c\""}));
+              "paper/line.toml:42:1: item.metric: expected one, as runs match row \"r\" and column \"c\""}));
 
 INSTANTIATE_TEST_SUITE_P(
     Headlines, WrongExperiment,
     ::testing::Values(
         Wrong{"row = \"mean\"", "row = \"median\"",
-              "paper/line.toml:39:28: item.headline.row: expected the title of a row, one of \"mean\", \"first\"; got "
+              "paper/line.toml:40:28: item.headline.row: expected the title of a row, one of \"mean\", \"first\"; got "
               "\"median\""},
         Wrong{"quest = \"few\"", "quest = \"mean\"",
-              "paper/line.toml:39:42: item.headline.quest: expected the title of a column, one of \"few\", \"many\", "
+              "paper/line.toml:40:42: item.headline.quest: expected the title of a column, one of \"few\", \"many\", "
               "\"none yet\"; got \"mean\""},
         Wrong{
             "row = \"mean\"", "column = \"few\"",
-            "paper/line.toml:39:44: item.headline.quest: expected the title of a row, one of \"mean\", \"first\"; got "
+            "paper/line.toml:40:44: item.headline.quest: expected the title of a row, one of \"mean\", \"first\"; got "
             "\"few\""},
         Wrong{"row = \"mean\"", "column = \"fw\"",
-              "paper/line.toml:39:28: item.headline.column: expected the title of a column, one of \"few\", \"many\", "
+              "paper/line.toml:40:28: item.headline.column: expected the title of a column, one of \"few\", \"many\", "
               "\"none yet\"; got \"fw\""},
         Wrong{
             "row = \"mean\"", "row = \"mean\", column = \"few\"",
-            "paper/line.toml:39:42: item.headline.column: expected a row, whose columns quest and standard name, or a "
+            "paper/line.toml:40:42: item.headline.column: expected a row, whose columns quest and standard name, or a "
             "column, got both"},
         Wrong{"quest = \"few\", standard = \"many\"", "",
-              "paper/line.toml:39:1: item.headline.quest: expected quest, standard or both, got neither"},
+              "paper/line.toml:40:1: item.headline.quest: expected quest, standard or both, got neither"},
         Wrong{"has_means = true", "has_means = false", ""}, Wrong{"row = \"mean\", ", "", ""}));  // of the means
 
 TEST(WrongExperiment, AHeadlineOfMeansNeedsMeans) {
@@ -306,7 +306,7 @@ TEST(WrongExperiment, AHeadlineOfMeansNeedsMeans) {
   toml.replace(toml.find("row = \"mean\", "), 14, "");
   toml.replace(toml.find("has_means = true"), 16, "has_means = false");
   EXPECT_EQ(refusal(toml),
-            "paper/line.toml:39:1: item.headline.row: expected a row, a column, or an item with has_means = true, got "
+            "paper/line.toml:40:1: item.headline.row: expected a row, a column, or an item with has_means = true, got "
             "none of these");
 }
 

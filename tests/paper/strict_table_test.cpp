@@ -38,7 +38,7 @@ TEST(TomlTree, KeepsTheOrderAndPlacesOfTheFile) {
   const auto& list = *x.table()->back().node.list();
   ASSERT_EQ(list.size(), 2U);
   EXPECT_EQ(*list[1].scalar(), recipe::Scalar(std::string("three")));
-  EXPECT_EQ(list[1].place, "paper/x.toml:3:24");
+  EXPECT_EQ(list[1].place, "paper/x.toml:3:22");
 }
 
 TEST(TomlTree, SaysWhereAFileIsNoToml) {

@@ -116,8 +116,9 @@ TEST_F(FieldsTest, AnUnknownKeyNamesTheNearest) {
 TEST_F(FieldsTest, WhatIsNoTomlOrNoSingleValueIsRefusedWithItsPlace) {
   EXPECT_TRUE(read_error("seed = 1\nseed = 2\n").starts_with("my.toml:2:")) << read_error("seed = 1\nseed = 2\n");
   EXPECT_TRUE(read_error("seed = = 2\n").starts_with("my.toml:1:"));
-  EXPECT_EQ(read_error("seed = [1, 2]\n"),
-            "my.toml:1:1: seed: expected a number, true, false or a text, got a TOML array");
+  EXPECT_EQ(read_error("seed = [1, 2]\n"), "my.toml:1:1: seed: expected a whole number from 0, got [1, 2]");
+  EXPECT_EQ(read_error("seed = 1979-05-27\n"),
+            "my.toml:1:1: seed: expected a number, true, false, a text or a list of them, got a TOML date");
   EXPECT_EQ(set_error("optimizer.lr"), "--set optimizer.lr: expected key=value, for example --set optimizer.lr=0.001");
   EXPECT_EQ(set_error("=3"), "--set =3: expected key=value, for example --set optimizer.lr=0.001");
 }

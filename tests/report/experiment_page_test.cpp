@@ -95,7 +95,7 @@ TEST(ExperimentPage, ListsProblemsAndNotAllOfManyRuns) {
   const auto report = experiment_report(made_up_experiment(), runs, {});
   EXPECT_EQ(sections_of(report).back(), "problems");
   const auto page = page_html(report.page);
-  expect_contains(page, "1 of 106 runs has ended.");
+  expect_contains(page, "1 of 106 runs have ended.");
   expect_contains(page, "5 more are left out.");
   expect_contains(page, "Left out of the tables:");
   expect_contains(page, "<li>&quot;runs/line/x/run.json&quot; &lt;is&gt; broken</li>");

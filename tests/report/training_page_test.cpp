@@ -188,7 +188,7 @@ TEST(TrainingPage, ShowsWhatEvaluationsFoundAndDrew) {
       R"({"id": "calibration", "title": "<Reliability>", "panels": [{"kind": "line", "series": [{"y": [0, 1]}]}]})");
   const auto report = report_of({folder.path() / "quest"});
   const auto page = page_html(report.page);
-  expect_contains(page, "quest: finished, 600 steps, best evaluation at step 500, accuracy 0.875, loss –.");
+  expect_contains(page, "quest: finished, 600 steps; best evaluation at step 500, accuracy 0.875, loss –.");
   expect_contains(page, "data-key=\"0.0625\">0.0625</td>");
   expect_contains(page, "&lt;Reliability&gt;");
   EXPECT_EQ(page.find("<Reliability>"), std::string::npos);

@@ -115,7 +115,7 @@ TEST_F(ImageTask, MayTrainOnTheFirstSamplesAlone) {
 }
 
 TEST_F(ImageTask, Learns) {
-  Experiment experiment(small({"train.epochs=15", "data.shift=0", "train.log_every=1"}));
+  Experiment experiment(small({"train.epochs=20", "data.shift=0", "train.log_every=1"}));
   TemporaryFolder run;
   const auto ending = experiment.train_in(run.path());
   const auto& steps = experiment.listener.steps;
