@@ -297,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(
             "row = \"mean\"", "row = \"mean\", column = \"few\"",
             "paper/line.toml:40:42: item.headline.column: expected a row, whose columns quest and standard name, or a "
             "column, got both"},
-        Wrong{"quest = \"few\", standard = \"many\"", "",
+        Wrong{", quest = \"few\", standard = \"many\"", "",
               "paper/line.toml:40:1: item.headline.quest: expected quest, standard or both, got neither"},
         Wrong{"has_means = true", "has_means = false", ""}, Wrong{"row = \"mean\", ", "", ""}));  // of the means
 
