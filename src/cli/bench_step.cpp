@@ -29,23 +29,37 @@ struct StepBench {
   std::string recipe;
   app::RecipeOptions options;
   app::MachineOptions machine{.device = "cpu", .threads = 2};
-  std::vector<std::string> formulations = {"quest", "standard"};
+  std::vector<std::string> formulations;
   bench::StepPlan plan{.python = app::default_python()};
   std::string json_path;
 };
 
+constexpr const char* kFormulationKey = "model.formulation";
+
+// An empty one leaves it as the recipe has it.
 std::vector<recipe::Setting> settings_with(const StepBench& bench, const std::string& formulation) {
   const auto named = app::settings_of(bench.recipe, bench.options.assignments);
   auto assignments = app::assignments_of(bench.options, app::find_task(app::task_of(named)));
-  if (!formulation.empty()) assignments.push_back("model.formulation=" + formulation);
+  if (!formulation.empty()) assignments.push_back(std::string(kFormulationKey) + "=" + formulation);
   return app::settings_of(bench.recipe, assignments);
+}
+
+// A model without attention is measured as it is.
+std::vector<std::string> default_formulations(const app::TaskRecipe& recipe) {
+  const auto keys = recipe.fields().entries();
+  const bool has_attention = std::ranges::find(keys, kFormulationKey, &recipe::Fields::Entry::key) != keys.end();
+  return has_attention ? std::vector<std::string>{"quest", "standard"} : std::vector<std::string>{""};
+}
+
+const std::string& row_name(const StepBench& bench, const std::string& formulation) {
+  return formulation.empty() ? bench.recipe : formulation;
 }
 
 // Empty, or what to think of the times.
 std::string noise_warning(const std::vector<bench::StepTimes>& rows) {
   const double widest = std::ranges::max(rows, {}, &bench::StepTimes::relative_spread).relative_spread;
   if (widest <= kNoisySpread) return "";
-  return "\nOther work disturbed the measurement: half of some contestant's turns differ by more than " +
+  return "\nOther work disturbed the measurement: half of the turns of one row differ by more than " +
          terminal::fixed(100.0 * widest, 0) + " % of their median.\n";
 }
 
@@ -81,8 +95,9 @@ void run_steps(const StepBench& bench) {
   for (const auto& formulation : bench.formulations) {
     const app::TaskRecipe recipe(settings_with(bench, formulation));
     terminal::Progress progress(std::cerr, terminal::standard_error_is_terminal());
-    rows.push_back(bench::measure_steps(recipe, bench.plan, [&](double done) { progress.update(done, formulation); }));
-    rows.back().formulation = formulation;
+    const auto& name = row_name(bench, formulation);
+    rows.push_back(bench::measure_steps(recipe, bench.plan, [&](double done) { progress.update(done, name); }));
+    rows.back().formulation = name;
     progress.clear();
   }
   std::cout << terminal::text_of(bench::step_table(rows, bench.plan.workers)) << missing_python(rows)
@@ -122,7 +137,9 @@ void run_step_bench(StepBench bench) {
   app::require_writable(bench.json_path);
   bench.plan.device = app::use_machine(bench.machine);
   bench.plan.threads = bench.machine.threads;
-  if (!app::TaskRecipe(settings_with(bench, "")).is_packed()) return run_steps(bench);
+  const app::TaskRecipe recipe(settings_with(bench, ""));
+  if (bench.formulations.empty()) bench.formulations = default_formulations(recipe);
+  if (!recipe.is_packed()) return run_steps(bench);
   if (bench.plan.workers > 0 || bench.plan.load_cost > 0.0) {
     throw app::UsageError("--workers and --load-cost: the runs of this task load no batches; leave them out");
   }
@@ -139,8 +156,7 @@ void add_step_bench_command(CLI::App& bench_command) {
       ->required()
       ->type_name("NAME|FILE");
   app::add_recipe_options(*command, bench->options);
-  command->add_option("--formulations", bench->formulations, "Which attention to train with")
-      ->capture_default_str()
+  command->add_option("--formulations", bench->formulations, "Which attention to train with; by default quest and standard")
       ->delimiter(',')
       ->type_name("NAME,...");
   command->add_option("--device", bench->machine.device, "Where to compute")
