@@ -53,7 +53,7 @@ def expect(text: str, *parts: str) -> None:
 
 def check_outputs(outputs: dict[str, str], work: Path) -> None:
     expect(outputs["recipes"], "linear/line", "A line through made-up points; a second")
-    expect(outputs["recipes show"], "data.noise", "deviation of what is added to y")
+    expect(outputs["recipes show"], "noise = 0.1", "deviation of what is added to y")
     expect(outputs["train"], "squared_error")
     best = json.loads((work / "runs/line/evaluations/best.json").read_text())
     # Noise of 0.1 leaves 0.01, however well the line is found.
