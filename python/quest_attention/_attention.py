@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ._call import CAUSAL_LOWER_RIGHT, CAUSAL_NONE, CAUSAL_TOP_LEFT, Call
 from ._formulation import Formulation, find_formulation
+from ._layout import check_lengths, check_tensors, four_dimensions, mask_with_four_dimensions
 from ._paths import AttentionStats, Path, run, statistics_of
 
 if TYPE_CHECKING:
@@ -40,12 +41,19 @@ def gain_matrix(gain: Tensor, q: Tensor, formulation: Formulation) -> Tensor:
             f"gain must be a scalar or have shape [{heads}] (heads), [{dim}] (dim), [{heads}, {dim}], [{heads}, 1] or "
             f"[1, {dim}], got {list(gain.shape)}"
         )
-    matrix = gain.reshape(shape).to(torch.float64 if q.dtype == torch.float64 else torch.float32)
+    matrix = gain.reshape(shape).to(factor_type(q))
     return matrix.detach() if formulation.needs_gain and not formulation.gain_is_learned else matrix
 
 
-def resolve_gain(gain: Tensor | None, q: Tensor, formulation: Formulation) -> Tensor | None:
+def factor_type(q: Tensor) -> torch.dtype:
+    return torch.float64 if q.dtype == torch.float64 else torch.float32
+
+
+def resolve_gain(gain: Tensor | float | None, q: Tensor, formulation: Formulation) -> Tensor | None:
+    if isinstance(gain, (int, float)):
+        return q.new_full((1, 1), gain, dtype=factor_type(q))
     if gain is not None:
+        check_tensors(q, gain=gain)
         return gain_matrix(gain, q, formulation)
     if formulation.needs_gain:
         raise ValueError(
@@ -55,6 +63,23 @@ def resolve_gain(gain: Tensor | None, q: Tensor, formulation: Formulation) -> Te
             else f"gain is required by the formulation {formulation.name!r}, got none; pass the estimate as gain="
         )
     return None
+
+
+def resolve_scale(
+    scale: Tensor | float | None, gain: Tensor | None, q: Tensor, formulation: Formulation
+) -> tuple[float, Tensor | None]:
+    """The scale as a number, and the gain, which a scale given as a tensor joins: gradients reach it there."""
+    if scale is None:
+        return formulation.default_scale(q.shape[3]), gain
+    if not isinstance(scale, Tensor):
+        return float(scale), gain
+    if scale.numel() != 1:
+        raise ValueError(
+            f"scale must be a number or a tensor of one element, got shape {list(scale.shape)}; factors by head or "
+            "dimension go into gain="
+        )
+    factor = scale.reshape(1, 1).to(q.device, factor_type(q))
+    return 1.0, factor if gain is None else gain * factor
 
 
 def dropout_seed_tensor(dropout_p: float, seed: int | None) -> Tensor | None:
@@ -84,53 +109,14 @@ def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return cast(q), cast(k), cast(v)
 
 
-def with_four_dimensions(name: str, x: Tensor) -> Tensor:
-    """[batch, heads, rows, dim]; further leading dimensions join the batch, and without heads there is one."""
-    if x.is_nested:
-        raise ValueError(
-            f"{name} must be a plain tensor, got a nested one; give packed rows with cu_seqlens_q and cu_seqlens_k, "
-            "or a padded batch with key_lengths"
-        )
-    if x.dim() < 3:
-        raise ValueError(
-            f"{name} must have dimensions [batch, heads, rows, dim] or [batch, rows, dim], got {list(x.shape)}"
-        )
-    return x.unsqueeze(1) if x.dim() == 3 else x.flatten(0, -4)
-
-
-def mask_with_four_dimensions(mask: Tensor, q: Tensor) -> Tensor:
-    if q.dim() == 3:
-        return mask.unsqueeze(-3) if mask.dim() == 3 else mask
-    if q.dim() > 4 and mask.dim() > 3:
-        return mask.expand(*q.shape[:-3], *mask.shape[-3:]).flatten(0, -4)
-    return mask
-
-
-def check_devices(q: Tensor, **others: Tensor | None) -> None:
-    for name, tensor in others.items():
-        if tensor is not None and tensor.device != q.device:
-            raise ValueError(
-                f"{name} must be on the device of q, {q.device}, got {tensor.device}; "
-                f"move it with .to({str(q.device)!r})"
-            )
-
-
-def check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
-    if not enable_gqa and k.shape[1] != q.shape[1]:
-        raise ValueError(
-            f"k must have the {q.shape[1]} heads of q, got {k.shape[1]}; set enable_gqa=True to share key heads "
-            "between query heads"
-        )
-
-
 class Options(TypedDict, total=False):
     formulation: str | Formulation
     attn_mask: Tensor | None
     is_causal: bool
     dropout_p: float
-    scale: float | None
+    scale: Tensor | float | None
     enable_gqa: bool
-    gain: Tensor | None
+    gain: Tensor | float | None
     causal_alignment: Literal["top_left", "lower_right"]
     key_lengths: Tensor | None
     cu_seqlens_q: Tensor | None
@@ -156,9 +142,9 @@ def attention(
     attn_mask: Tensor | None = None,
     is_causal: bool = False,
     dropout_p: float = 0.0,
-    scale: float | None = None,
+    scale: Tensor | float | None = None,
     enable_gqa: bool = False,
-    gain: Tensor | None = None,
+    gain: Tensor | float | None = None,
     return_stats: bool = False,
     causal_alignment: Literal["top_left", "lower_right"] = "top_left",
     key_lengths: Tensor | None = None,
@@ -170,16 +156,19 @@ def attention(
     """Attention in any of the formulations; arguments mean what they mean in ``F.scaled_dot_product_attention``.
 
     Args:
-        q: ``[B, H, Nq, D]``, or ``[B, Nq, D]`` for one head; further leading dimensions join the batch.
-        k: ``[B, Hk, Nk, D]``.
+        q: ``[B, H, Nq, D]``; also ``[Nq, D]``, ``[B, Nq, D]`` for one head, and more leading dimensions, which join the
+            batch. Not ``[B, Nq, H, D]``, flash-attn's order, which attends between the heads: ``q.transpose(1, 2)``.
+        k: ``[B, Hk, Nk, D]``; the dimensions before rows and dim broadcast with those of q and v.
         v: ``[B, Hk, Nk, Dv]``.
         formulation: a name of ``quest_attention.FORMULATIONS``, or a ``Formulation`` of your own.
         attn_mask: broadcastable to ``[B, H, Nq, Nk]``; bool: true = may attend; otherwise added to the logits.
         is_causal: hide later keys. Not together with ``attn_mask``.
         dropout_p: probability of dropping a weight, in [0, 1).
-        scale: replaces the formulation's own scale (1/sqrt(D) for ``standard``, 1 for ``quest``).
+        scale: replaces the formulation's own scale (1/sqrt(D) for ``standard``, 1 for ``quest``). A tensor of one
+            element, a learned temperature say, receives its gradient.
         enable_gqa: k and v may have fewer heads, each serving H/Hk consecutive query heads.
-        gain: factor on the query side: a scalar, ``[H]``, ``[D]``, ``[H, D]``, ``[H, 1]`` or ``[1, D]``.
+        gain: factor on the query side: a number, or a tensor: a scalar, ``[H]``, ``[D]``, ``[H, D]``, ``[H, 1]`` or
+            ``[1, D]``.
         return_stats: also return the :class:`AttentionStats` of this call.
         causal_alignment: ``top_left``: query i sees keys 0..i. ``lower_right``: the last query sees every key.
         key_lengths: ``[B]`` integers; keys at and after the length do not exist.
@@ -192,19 +181,21 @@ def attention(
         ``[B, H, Nq, Dv]`` in the type of q, with the statistics if asked for. Queries that see no key give 0.
     """
     chosen = find_formulation(formulation)
-    check_devices(q, k=k, v=v, attn_mask=attn_mask, gain=gain)
-    rows, keys = q.shape[:-1], k.shape[:-1]
+    check_tensors(q, k=k, v=v, attn_mask=attn_mask)
+    check_lengths(q, key_lengths=key_lengths, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k)
+    layout = four_dimensions(*autocast(q, k, v), enable_gqa)
+    q, k, v, leading, key_leading = layout
+    rows, keys = (*leading, q.shape[2]), (*key_leading, k.shape[2])
     if attn_mask is not None:
-        attn_mask = mask_with_four_dimensions(attn_mask, q)
-    q, k, v = (with_four_dimensions(name, x) for name, x in zip("qkv", autocast(q, k, v)))
-    check_heads(q, k, enable_gqa)
-    if attn_mask is not None and attn_mask.is_floating_point() and attn_mask.dtype not in (torch.float32, q.dtype):
-        attn_mask = attn_mask.to(q.dtype)
+        attn_mask = mask_with_four_dimensions(attn_mask, layout)
+        if attn_mask.is_floating_point() and attn_mask.dtype not in (torch.float32, q.dtype):
+            attn_mask = attn_mask.to(q.dtype)
+    number, factors = resolve_scale(scale, resolve_gain(gain, q, chosen), q, chosen)
     call = Call(
         q,
         k,
         v,
-        gain=resolve_gain(gain, q, chosen),
+        gain=factors,
         mask=attn_mask,
         key_lengths=key_lengths,
         cu_seqlens_q=cu_seqlens_q,
@@ -212,7 +203,7 @@ def attention(
         dropout_seed=dropout_seed_tensor(dropout_p, dropout_seed),
         normalize_q=chosen.normalize_q,
         normalize_k=chosen.normalize_k,
-        scale=chosen.default_scale(q.shape[3]) if scale is None else float(scale),
+        scale=number,
         causal=causal_kind(is_causal, causal_alignment),
         dropout_p=dropout_p,
     )

@@ -35,7 +35,7 @@ class Formulation:
         return self.gain_axes != "none"
 
     def default_scale(self, head_dim: int) -> float:
-        return 1.0 / math.sqrt(head_dim) if self.divide_by_sqrt_dim else 1.0
+        return 1.0 / math.sqrt(head_dim) if self.divide_by_sqrt_dim and head_dim > 0 else 1.0
 
 
 FORMULATIONS: dict[str, Formulation] = {rule["name"]: Formulation(**rule) for rule in RULES["formulations"]}
@@ -45,8 +45,13 @@ def find_formulation(formulation: str | Formulation) -> Formulation:
     """The formulation of that name; a ValueError lists the known names and the nearest one."""
     if isinstance(formulation, Formulation):
         return formulation
+    if not isinstance(formulation, str):
+        raise TypeError(
+            f"formulation must be a name or a Formulation, got {type(formulation).__name__}; a model is switched by "
+            "quest_attention.patch(model, formulation)"
+        )
     if formulation not in FORMULATIONS:
-        nearest = difflib.get_close_matches(str(formulation), FORMULATIONS, n=1)
+        nearest = difflib.get_close_matches(formulation, FORMULATIONS, n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
         raise ValueError(f"formulation must be one of {', '.join(FORMULATIONS)}, got {formulation!r}{hint}")
     return FORMULATIONS[formulation]

@@ -157,6 +157,12 @@ def patch(model: nn.Module, formulation: str | Formulation = "quest") -> Patch:
     to each layer, so patch before you make the optimiser. Print the result to see what was changed and what was not;
     its ``undo()`` restores the model.
     """
+    if not isinstance(model, nn.Module):
+        given = repr(model) if isinstance(model, str) else type(model).__name__
+        raise TypeError(
+            f"model must be a torch.nn.Module, got {given}; write patch(model, 'quest'), or use('quest') to switch "
+            "whatever runs in a block"
+        )
     chosen = find_formulation(formulation)
     if chosen.needs_gain and not chosen.gain_is_learned:
         raise ValueError(

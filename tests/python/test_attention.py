@@ -190,6 +190,36 @@ def test_same_bits_twice_in_deterministic_mode():
     assert all(torch.equal(a, b) for a, b in zip(*runs))
 
 
+@pytest.mark.parametrize("path", ["fused", "reference"])
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_scale_that_is_learned(name, path):
+    q, k, v = qkv()
+    gain = gain_for(name, 4, 24)
+    scale = torch.tensor(0.3, requires_grad=True)
+    out = attention(q, k, v, formulation=name, gain=gain, scale=scale, path=path)
+    own = FORMULATIONS[name].default_scale(24)
+    expected = exact(q * (scale / own), k, v, name, gain)
+    if FORMULATIONS[name].normalize_q:  # which hides the factor from the formula
+        expected = exact(q, k, v, name, (1.0 if gain is None else gain) * scale.reshape(1, 1) / own)
+    assert_close(out, expected, TOLERANCE)
+    assert_same_gradients(out, expected, [q, k, v, scale], TOLERANCE)
+
+
+@pytest.mark.parametrize("scale", [torch.tensor([0.5], dtype=torch.float64), torch.tensor([[[2]]])])
+def test_a_scale_of_one_element(scale):
+    q, k, v = qkv(grad=False)
+    assert_close(attention(q, k, v, scale=scale), attention(q, k, v, scale=float(scale)), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["quest", "qknorm_hs"])
+def test_a_gain_that_is_a_number(name):
+    q, k, v = qkv()
+    out = attention(q, k, v, formulation=name, gain=10.0)
+    assert torch.equal(out, attention(q, k, v, formulation=name, gain=torch.full((4, 1), 10.0)))
+    with quest_attention.use(name, gain=10):
+        assert torch.equal(torch.nn.functional.scaled_dot_product_attention(q, k, v), out)
+
+
 def test_a_formulation_of_ones_own():
     q, k, v = qkv()
     own = quest_attention.Formulation("own", normalize_k=True, divide_by_sqrt_dim=True)

@@ -40,8 +40,22 @@ def test_attention_names_the_argument_and_the_remedy():
         (RuntimeError, r"k must have the type of q, float32, got bfloat16", lambda: attention(q, k.bfloat16(), v)),
         (RuntimeError, r"v must have the same number of keys as k, 41", lambda: attention(q, k, v[:, :, :7])),
         (RuntimeError, r"dropout_p must lie in \[0, 1\), got 1.5", lambda: attention(q, k, v, dropout_p=1.5)),
-        (ValueError, r"q must have dimensions \[batch, heads, rows, dim\]",
-         lambda: attention(q[0, 0], k[0, 0], v[0, 0])),
+        (ValueError, r"q must have dimensions \[batch, heads, rows, dim\], \[batch, rows, dim\] or \[rows, dim\]",
+         lambda: attention(q[0, 0, 0], k[0, 0], v[0, 0])),
+        (ValueError, r"q must have dimensions \[batch, heads, rows, dim\], got \[33, 24\]",
+         lambda: attention(q[0, 0], k[0, 0], v[0, 0], enable_gqa=True)),
+        (TypeError, r"q must be a torch\.Tensor, got numpy\.ndarray; convert it with torch\.as_tensor\(q\)",
+         lambda: attention(q.numpy(), k.numpy(), v.numpy())),
+        (TypeError, r"v must be a torch\.Tensor, got numpy\.ndarray", lambda: attention(q, k, v.numpy())),
+        (TypeError, r"attn_mask must be a torch\.Tensor, got numpy\.ndarray",
+         lambda: attention(q, k, v, attn_mask=torch.ones(33, 41).numpy())),
+        (TypeError, r"key_lengths must be a torch\.Tensor, got builtins\.list; .*torch\.tensor\(key_lengths\)",
+         lambda: attention(q, k, v, key_lengths=[41, 7])),
+        (TypeError, r"cu_seqlens_k must be a torch\.Tensor, got builtins\.list",
+         lambda: attention(q, k, v, cu_seqlens_q=torch.tensor([0, 33]), cu_seqlens_k=[0, 41])),
+        (TypeError, r"gain must be a torch\.Tensor, got builtins\.list", lambda: attention(q, k, v, gain=[1.0])),
+        (ValueError, r"scale must be a number or a tensor of one element, got shape \[4, 1, 1\]; factors by head",
+         lambda: attention(q, k, v, scale=torch.ones(4, 1, 1))),
         (ValueError, r"gain is required by the formulation 'qknorm', got none",
          lambda: attention(q, k, v, formulation="qknorm")),
         (ValueError, r"gain must be a scalar or have shape \[4\] \(heads\), \[24\] \(dim\), .* got \[3, 24\]",
@@ -60,6 +74,14 @@ def test_attention_names_the_argument_and_the_remedy():
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
             call()
+
+
+def test_a_model_where_a_formulation_belongs_and_the_other_way():
+    model = nn.MultiheadAttention(8, 2)
+    with pytest.raises(TypeError, match=r"a Formulation, got MultiheadAttention; .*patch\(model, formulation\)"):
+        quest_attention.use(model)
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got 'quest'; .*use\('quest'\)"):
+        quest_attention.patch("quest")
 
 
 def test_the_formula_checks_as_the_kernels_do():
