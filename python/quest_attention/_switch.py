@@ -3,65 +3,79 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from ._attention import attention
 from ._formulation import Formulation, find_formulation
 from ._multihead import multi_head_attention
+from ._unit_rows import check_not_unit
 
 SDPA = F.scaled_dot_product_attention
 MULTI_HEAD = F.multi_head_attention_forward
+ALIGNMENTS: dict[str, Literal["top_left", "lower_right"]] = {"UPPER_LEFT": "top_left", "LOWER_RIGHT": "lower_right"}
 
 
-def scale_for(formulation: Formulation, scale: float | None, dim: int) -> float | None:
+def own_scale(formulation: Formulation, scale: Tensor | float, query: Tensor, key: Tensor) -> Tensor | float | None:
     """A caller's scale is a factor on the customary 1/sqrt(dim): the factor stays, the rest is the formulation's."""
-    if scale is None:
+    dim = query.shape[-1]
+    if not isinstance(scale, Tensor) and math.isclose(scale * math.sqrt(dim), 1.0, rel_tol=1e-6):
         return None
-    factor = scale * math.sqrt(dim)
-    return None if math.isclose(factor, 1.0, rel_tol=1e-6) else factor * formulation.default_scale(dim)
+    check_not_unit(formulation, query, key, scale)
+    return scale * (math.sqrt(dim) * formulation.default_scale(dim))
+
+
+def causal_variant(mask: Any) -> Any:
+    """Of a mask that is one of torch's causal biases."""
+    if mask is None or type(mask) is Tensor:
+        return None
+    from torch.nn.attention.bias import CausalBias  # brings torch._dynamo along, so only where it may be at work
+
+    return mask.variant if isinstance(mask, CausalBias) else None
 
 
 def attend(
     formulation: Formulation,
-    gain: Tensor | None,
+    gain: Tensor | float | None,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    scale: float | None = None,
+    scale: Tensor | float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
     """``F.scaled_dot_product_attention``, argument for argument, in another formulation."""
-    lower_right = False
-    if isinstance(attn_mask, CausalBias):
-        lower_right = attn_mask.variant == CausalVariant.LOWER_RIGHT
-        attn_mask, is_causal = None, True
-    return attention(
+    alignment: Literal["top_left", "lower_right"] = "top_left"
+    if (variant := causal_variant(attn_mask)) is not None:
+        alignment, attn_mask, is_causal = ALIGNMENTS[variant.name], None, True
+    if scale is not None:
+        scale = own_scale(formulation, scale, query, key)
+    drops_all = dropout_p == 1.0  # which torch takes
+    out = attention(
         query,
         key,
         value,
         formulation=formulation,
         attn_mask=attn_mask,
         is_causal=is_causal,
-        dropout_p=dropout_p,
-        scale=scale_for(formulation, scale, query.shape[-1]),
+        dropout_p=0.0 if drops_all else dropout_p,
+        scale=scale,
         enable_gqa=enable_gqa,
         gain=gain,
-        causal_alignment="lower_right" if lower_right else "top_left",
+        causal_alignment=alignment,
     )
+    return F.dropout(out, 1.0) if drops_all else out
 
 
 class Switch(TorchFunctionMode):
     """While active, torch's attention functions compute the formulation."""
 
-    def __init__(self, formulation: Formulation, gain: Tensor | None = None) -> None:
+    def __init__(self, formulation: Formulation, gain: Tensor | float | None = None) -> None:
         super().__init__()
         self.formulation = formulation
         self.gain = gain
@@ -82,13 +96,15 @@ def switch_is_active() -> bool:
     return any(isinstance(mode, Switch) for mode in _get_current_function_mode_stack())
 
 
-def use(formulation: str | Formulation = "quest", *, gain: Tensor | None = None) -> Switch:
+def use(formulation: str | Formulation = "quest", *, gain: Tensor | float | None = None) -> Switch:
     """Within ``with use("quest"):`` code that calls ``F.scaled_dot_product_attention`` computes that formulation.
 
     ``nn.MultiheadAttention`` and the ``nn.Transformer`` layers are included. A ``scale`` given to the function is read
-    as a factor on 1/sqrt(D). Nothing is patched: torch is as before when the block ends, and other threads do not
-    notice. Layers under ``torch.utils.checkpoint`` are computed again by the backward, which function modes do not
-    reach: switch such a model with ``patch``.
+    as a factor on 1/sqrt(D), so this is for code written for standard attention: code that normalises keys itself and
+    passes a scale to suit is an error in eager mode, and computes something else within ``torch.compile``. Nothing is
+    patched: torch is as before when the block ends, and other threads do not notice. Layers under
+    ``torch.utils.checkpoint`` are computed again by the backward, which function modes do not reach: switch such a
+    model with ``patch``.
     A formulation with learned gains takes the same ``gain`` for every call here; ``patch`` gives each layer its own.
     """
     chosen = find_formulation(formulation)

@@ -6,7 +6,9 @@ import pytest
 import quest_attention
 import torch
 import torch.nn.functional as F
-from inputs import assert_close, exact, qkv
+from inputs import assert_close, assert_same_gradients, exact, qkv
+from quest_attention import FORMULATIONS, attention
+from quest_attention._switch import attend
 from torch import nn
 from torch.nn.attention.bias import causal_lower_right
 from torch.utils.checkpoint import checkpoint
@@ -102,6 +104,69 @@ def test_a_given_scale_is_a_factor_on_the_usual_one(name):
         doubled = F.scaled_dot_product_attention(q, k, v, scale=2 * 24**-0.5)
     assert_close(usual, exact(q, k, v, name), TOLERANCE)
     assert_close(doubled, exact(2 * q, k, v, name), TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["standard", "quest"])
+def test_a_scale_that_is_a_tensor_is_a_factor_too(name):
+    q, k, v = qkv()
+    scale = torch.tensor(0.3, requires_grad=True)
+    out = attend(FORMULATIONS[name], None, q, k, v, scale=scale)
+    expected = exact(q * scale * 24**0.5, k, v, name)
+    assert_close(out, expected, TOLERANCE)
+    assert_same_gradients(out, expected, [q, k, v, scale], TOLERANCE)
+    with quest_attention.use(name):
+        assert_close(F.scaled_dot_product_attention(q, k, v, scale=scale.detach()), out, TOLERANCE)
+        with pytest.raises(TypeError):  # torch itself, which takes no scale that learns
+            F.scaled_dot_product_attention(q, k, v, scale=scale)
+
+
+class HandWritten(nn.Module):
+    """QUEST by torch's own means, or with queries normalised, too."""
+
+    def __init__(self, scale=1.0, normalize_q=False):
+        super().__init__()
+        self.scale, self.normalize_q = scale, normalize_q
+
+    def forward(self, q, k, v):
+        q = F.normalize(q, dim=-1) if self.normalize_q else q
+        return F.scaled_dot_product_attention(q, F.normalize(k, dim=-1), v, scale=self.scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("way", ["use", "patch"])
+@pytest.mark.parametrize("scale", [1.0, 10.0, torch.tensor(3.0)], ids=["1", "10", "tensor"])
+def test_code_that_normalizes_by_itself_is_refused(way, scale, dtype):
+    model = HandWritten(scale)
+    inputs = qkv(dtype=dtype)
+    with quest_attention.use("quest") if way == "use" else quest_attention.patch(model, "quest"):
+        with pytest.raises(ValueError, match=r"key has rows of norm 1 already, .* scale=.*; leave this layer as it is"):
+            model(*inputs)
+    with quest_attention.use("qnorm"), pytest.raises(ValueError, match=r"query has rows of norm 1 already"):
+        HandWritten(scale, normalize_q=True)(*inputs)
+    q, k, v = inputs
+    expected = exact(q.double() * float(scale) * 24**0.5, F.normalize(k, dim=-1), v, "standard")
+    with quest_attention.use("standard"):
+        assert_close(model(q, k, v), expected, max(torch.finfo(dtype).eps, TOLERANCE))
+
+
+def test_a_scale_without_unit_rows_is_fine():
+    q, k, v = qkv()
+    with quest_attention.use("quest"):
+        for keys in (k, torch.cat([F.normalize(k, dim=-1)[:, :, :7], k[:, :, 7:]], 2), k * 0, k[:, :, :1]):
+            values = v[:, :, : keys.shape[2]]
+            out = F.scaled_dot_product_attention(q, keys, values, scale=1.0)
+            assert_close(out, attention(q, keys, values, scale=24**0.5), TOLERANCE)
+        usual = F.scaled_dot_product_attention(q, F.normalize(k, dim=-1), v)
+        assert_close(usual, exact(q, k, v), TOLERANCE)
+
+
+def test_what_cannot_be_read_is_not_looked_at():
+    q, k, v = qkv()
+    with quest_attention.use("quest"):
+        mapped = torch.func.vmap(HandWritten())(q, k, v)
+        with torch.device("meta"):
+            HandWritten()(*(torch.empty(x.shape) for x in (q, k, v)))
+    assert_close(mapped, attention(q, k, v, scale=24**0.5), TOLERANCE)
 
 
 def test_switches_nest():
