@@ -174,7 +174,8 @@ def monitor(
 
     Layers that call torch's attention functions, in whatever way they were switched, are watched. A layer that was not
     switched is computed by this package's ``standard`` meanwhile, which is the same function; where such layers are
-    checkpointed, ``patch(model, "standard")`` first. For models in eager mode: a compiled graph runs no hooks.
+    checkpointed, ``patch(model, "standard")`` first. Under ``torch.compile`` it costs a graph break, so not with
+    ``fullgraph=True``.
 
     Args:
         model: the model whose calls in training mode are the steps.

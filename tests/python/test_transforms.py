@@ -1,6 +1,7 @@
 """What PyTorch does to functions: derivatives of any order and mode, vmap, compile, export, autocast, fake tensors."""
 
 import pytest
+import quest_attention
 import torch
 import torch.nn.functional as F
 from inputs import assert_close, assert_same_gradients, exact, qkv
@@ -157,6 +158,42 @@ def test_compile_whole_graph(options, backend):
         return
     assert_close(out, block(*inputs), TOLERANCE)
     assert_same_gradients(out, block(*inputs), inputs, TOLERANCE)
+
+
+class Watched(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.projections = torch.nn.Linear(24, 72)
+
+    def forward(self, x):
+        return F.scaled_dot_product_attention(*self.projections(x).chunk(3, -1))
+
+
+@pytest.mark.parametrize("way", ["the model", "the compiled model", "compiled within"])
+def test_a_compiled_model_is_watched_with_a_graph_break(way):
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    model, x = Watched(), torch.randn(2, 4, 33, 24)
+    quest_attention.patch(model, "quest")
+    compiled = torch.compile(model, backend="aot_eager")
+    frames = []
+    for run, watched in ((model, model), (compiled, compiled if way == "the compiled model" else model)):
+        if run is compiled and way != "compiled within":
+            compiled(x)
+        with quest_attention.monitor(watched) as watch:
+            for _ in range(2):
+                run(x).sum().backward()
+        frames.append([row[3:] for row in watch.rows()])
+    assert len(frames[0]) == 8
+    torch.testing.assert_close(*map(torch.tensor, frames))
+
+
+def test_a_whole_graph_cannot_be_watched():
+    torch._dynamo.reset()
+    model = Watched()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    with quest_attention.monitor(model), pytest.raises(torch._dynamo.exc.Unsupported):
+        compiled(torch.randn(2, 4, 33, 24))
 
 
 def test_compile_with_other_lengths_reuses_the_graph():
