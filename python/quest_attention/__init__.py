@@ -11,7 +11,10 @@ from ._huggingface import register_hf  # noqa: E402
 from ._monitor import ExplosionWarning, Monitor, monitor  # noqa: E402
 from ._patch import Patch, patch  # noqa: E402
 from ._paths import AttentionStats  # noqa: E402
+from ._rules import RULES  # noqa: E402
 from ._switch import use  # noqa: E402
+
+__version__: str = RULES["version"]
 
 __all__ = [
     "FORMULATIONS",

@@ -12,14 +12,18 @@ from ._library import CPU_LIBRARY
 _library = ctypes.CDLL(str(CPU_LIBRARY))
 
 
+def _of_another_version(wanted: str) -> ImportError:
+    return ImportError(
+        f"quest_attention asks for {wanted} and {CPU_LIBRARY} has none: it is of another version; "
+        "reinstall both with: pip install --force-reinstall --no-deps . (in a clone of the project)"
+    )
+
+
 def _function(name: str, result: Any, *arguments: Any) -> Any:
     try:
         function = getattr(_library, name)
     except AttributeError as error:
-        raise ImportError(
-            f"quest_attention calls {name} and {CPU_LIBRARY} has none: it is of another version; "
-            "reinstall both with: pip install --force-reinstall --no-deps . (in a clone of the project)"
-        ) from error
+        raise _of_another_version(name) from error
     function.restype = result
     function.argtypes = arguments
     return function
@@ -36,8 +40,10 @@ _add = _function(
 _text = _function("quest_explosion_text", ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64)
 _delete = _function("quest_explosion_delete", None, ctypes.c_void_p)
 
-#: formulations, learned_gains, obstacles, limits and explosion.
+#: version, formulations, learned_gains, obstacles, limits and explosion.
 RULES: dict[str, Any] = json.loads(_rules().decode())
+if "version" not in RULES:
+    raise _of_another_version("its version")
 
 
 class ExplosionDetector:

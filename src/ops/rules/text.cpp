@@ -116,6 +116,7 @@ std::string explosion_text() {
 
 std::string rules_as_json() {
   return JsonObject()
+      .with("version", std::string_view(QUEST_VERSION))
       .with_text("formulations", json_list(all_formulations(), formulation_text))
       .with_text("learned_gains", json_list(learned_gains(), gain_text))
       .with_text("obstacles", json_list(obstacles(), obstacle_text))
