@@ -6,6 +6,7 @@ load_libraries()
 
 from . import _operators  # noqa: E402, F401  (registers the operators' derivatives)
 from ._attention import attention  # noqa: E402
+from ._convert import Conversion, convert  # noqa: E402
 from ._formulation import FORMULATIONS, Formulation  # noqa: E402
 from ._huggingface import register_hf  # noqa: E402
 from ._monitor import ExplosionWarning, Monitor, monitor  # noqa: E402
@@ -19,11 +20,13 @@ __version__: str = RULES["version"]
 __all__ = [
     "FORMULATIONS",
     "AttentionStats",
+    "Conversion",
     "ExplosionWarning",
     "Formulation",
     "Monitor",
     "Patch",
     "attention",
+    "convert",
     "monitor",
     "patch",
     "register_hf",

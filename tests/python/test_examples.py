@@ -43,6 +43,21 @@ def test_gpt2_on_a_text(tmp_path):
     assert last[0] == 200 and all(late < early - 1 for early, late in zip(first[1:], last[1:])), output
 
 
+def test_gpt2_converted(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md"))))
+    size = ("--width", "32", "--layers", "2", "--length", "32", "--seeds", "1")
+    output = run("gpt2_convert.py", "--text", str(text), "--steps", "200", "--more-steps", "20", *size)
+    losses = re.search(r"loss on the example: ([\d.]+) with standard attention, ([\d.]+) converted", output)
+    assert losses is not None and all(1.0 < float(loss) < 4.0 for loss in losses.groups()), output
+    rows = re.findall(r"^ *(0|10|20) +([\d.]+) +([\d.]+) +([\d.]+)$", output, re.MULTILINE)
+    assert [row[0] for row in rows] == ["0", "10", "20"]
+    rises = dict(re.findall(r"^(\w+): loss rises by (-?[\d.]+) at the switch", output, re.MULTILINE))
+    assert rises.keys() == {"switched", "converted"}
+    first = [float(loss) for loss in rows[0][1:]]
+    assert abs(first[2] - first[0] - float(rises["converted"])) < 2e-4
+
+
 def test_a_text_that_is_too_short(tmp_path):
     (tmp_path / "short.txt").write_text("short")
     command = [sys.executable, str(ROOT / "examples" / "gpt2_text.py"), "--text", str(tmp_path / "short.txt")]
