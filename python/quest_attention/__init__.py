@@ -8,7 +8,7 @@ from . import _operators  # noqa: E402, F401  (registers the operators' derivati
 from ._attention import attention  # noqa: E402
 from ._convert import Conversion, convert  # noqa: E402
 from ._formulation import FORMULATIONS, Formulation  # noqa: E402
-from ._huggingface import register_hf  # noqa: E402
+from ._hf_names import register_hf  # noqa: E402
 from ._monitor import ExplosionWarning, Monitor, monitor  # noqa: E402
 from ._patch import Patch, patch  # noqa: E402
 from ._paths import AttentionStats  # noqa: E402

@@ -44,6 +44,34 @@ def add_gains(module: nn.Module, formulation: Formulation, heads: int, dim: int)
     module._quest_gain_hook = module.register_load_state_dict_pre_hook(_keep_gains_without_saved_ones)  # type: ignore[assignment]
 
 
+def first_of(owner: object, *names: str) -> int | None:
+    return next((value for name in names if isinstance(value := getattr(owner, name, None), int)), None)
+
+
+def heads_and_dim(module: nn.Module) -> tuple[int, int] | None:
+    """How many heads a layer has and how wide they are, by the names in use for that."""
+    config = getattr(module, "config", None)
+    heads = first_of(module, "num_heads", "num_attention_heads", "n_head", "n_heads") or first_of(
+        config, "num_attention_heads", "n_head"
+    )
+    width = first_of(module, "embed_dim", "hidden_size", "n_embd", "dim") or first_of(config, "hidden_size", "n_embd")
+    projection = getattr(module, "qkv", None)
+    if width is None and isinstance(projection, nn.Linear):
+        width = projection.in_features
+    dim = first_of(module, "qk_head_dim", "head_dim", "attention_head_size")
+    dim = dim or (width // heads if heads and width else None)
+    return (heads, dim) if heads and dim else None
+
+
+def give_gains(name: str, module: nn.Module, formulation: Formulation) -> None:
+    shape = heads_and_dim(module)
+    if shape is None:
+        raise ValueError(
+            f"{name or 'the model'} ({type(module).__name__}) has no num_heads and head_dim by which to size its gain"
+        )
+    add_gains(module, formulation, *shape)
+
+
 def remove_gains(module: nn.Module) -> None:
     for name in GAIN_NAMES:
         if hasattr(module, name):
@@ -51,6 +79,10 @@ def remove_gains(module: nn.Module) -> None:
     if hasattr(module, "_quest_gain_hook"):
         module._quest_gain_hook.remove()  # type: ignore[operator]
         del module._quest_gain_hook
+
+
+def gains_of(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return [(name, gain) for name in GAIN_NAMES if (gain := getattr(module, name, None)) is not None]
 
 
 def gain_of(module: nn.Module) -> Tensor | None:

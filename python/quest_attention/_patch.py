@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import nn
 
+from ._configs import give_own_configs, mark_models
 from ._formulation import Formulation, find_formulation
-from ._gains import add_gains, gain_of, remove_gains
-from ._huggingface import register_formulation
-from ._switch import Switch
+from ._gains import gain_of, give_gains, remove_gains
+from ._hf_names import register_formulation
+from ._layers import asks_interface, can_be_switched, layers_that_cannot
+from ._proof import SwitchedLayer, Watch, switch_layer, watch_call
 
 Undo = Callable[[], None]
 
@@ -28,7 +30,13 @@ class Patch:
     formulation: Formulation
     changed: dict[str, str] = field(default_factory=dict)
     unchanged: dict[str, str] = field(default_factory=dict)
+    _layers: dict[str, SwitchedLayer] = field(default_factory=dict, repr=False)
     _undo: list[Undo] = field(default_factory=list, repr=False)
+
+    @property
+    def proven(self) -> list[str]:
+        """The layers that have been seen to compute the formulation; each is at its first forward, or it raises."""
+        return [name for name, layer in self._layers.items() if layer.is_proven]
 
     def undo(self) -> None:
         while self._undo:
@@ -42,85 +50,18 @@ class Patch:
 
     def __str__(self) -> str:
         lines = [f"{len(self.changed)} attention layers compute {self.formulation.name!r}"]
+        waiting = len(self.changed) - len(self.proven)
+        if waiting:
+            lines[0] += f", {waiting} of them not yet run; a layer that does not compute it raises when it is"
         lines += [f"  {name or '(the model)'}: {what}" for name, what in self.changed.items()]
         lines += [f"  not {name or '(the model)'}: {why}" for name, why in self.unchanged.items()]
         return "\n".join(lines)
-
-
-@functools.cache
-def switched_class(cls: type[nn.Module]) -> type[nn.Module]:
-    """A subclass whose forward runs within the switch. It keeps the name, so that the model prints as before."""
-
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with Switch(self._quest_formulation, gain_of(self)):
-            return cls.forward(self, *args, **kwargs)
-
-    return type(
-        cls.__name__, (cls,), {"forward": forward, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    )
 
 
 def set_attribute(module: nn.Module, name: str, value: object) -> Undo:
     before = getattr(module, name)
     setattr(module, name, value)
     return lambda: setattr(module, name, before)
-
-
-def mentions(module: nn.Module, name: str) -> bool:
-    """The module's own forward looks up that name."""
-    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
-    return code is not None and name in code.co_names
-
-
-def calls_torch_attention(module: nn.Module) -> bool:
-    return isinstance(module, nn.MultiheadAttention) or mentions(module, "scaled_dot_product_attention")
-
-
-def calls_hf_interface(module: nn.Module) -> bool:
-    return mentions(module, "ALL_ATTENTION_FUNCTIONS")
-
-
-def looks_like_attention(module: nn.Module) -> bool:
-    return "attention" in type(module).__name__.lower() or type(module).__name__.endswith("Attn")
-
-
-def first_of(owner: object, *names: str) -> int | None:
-    return next((value for name in names if isinstance(value := getattr(owner, name, None), int)), None)
-
-
-def heads_and_dim(module: nn.Module) -> tuple[int, int] | None:
-    """How many heads a layer has and how wide they are, by the names in use for that."""
-    config = getattr(module, "config", None)
-    heads = first_of(module, "num_heads", "num_attention_heads", "n_head", "n_heads") or first_of(
-        config, "num_attention_heads", "n_head"
-    )
-    width = first_of(module, "embed_dim", "hidden_size", "n_embd", "dim") or first_of(config, "hidden_size", "n_embd")
-    projection = getattr(module, "qkv", None)
-    if width is None and isinstance(projection, nn.Linear):
-        width = projection.in_features
-    dim = first_of(module, "head_dim", "attention_head_size") or (width // heads if heads and width else None)
-    return (heads, dim) if heads and dim else None
-
-
-def switch_layer(module: nn.Module, formulation: Formulation) -> Undo:
-    cls = type(module)
-    module._quest_formulation = formulation  # type: ignore[assignment]
-    module.__class__ = switched_class(cls)
-
-    def undo() -> None:
-        module.__class__ = cls
-        del module._quest_formulation
-
-    return undo
-
-
-def give_gains(module: nn.Module, formulation: Formulation) -> Undo | str:
-    """Adds learned gains, or says why it cannot."""
-    shape = heads_and_dim(module)
-    if shape is None:
-        return "has no num_heads and head_dim by which to size its gain"
-    add_gains(module, formulation, *shape)
-    return lambda: remove_gains(module)
 
 
 def hf_models(model: nn.Module) -> Iterator[nn.Module]:
@@ -130,12 +71,6 @@ def hf_models(model: nn.Module) -> Iterator[nn.Module]:
         return
     for child in model.children():
         yield from hf_models(child)
-
-
-def set_hf_implementation(model: Any, name: str) -> Undo:
-    before = model.config._attn_implementation
-    model.set_attn_implementation(name)
-    return lambda: model.set_attn_implementation(before)
 
 
 def close_fast_paths(module: nn.Module) -> list[Undo]:
@@ -148,14 +83,24 @@ def close_fast_paths(module: nn.Module) -> list[Undo]:
     return undo
 
 
-def patch(model: nn.Module, formulation: str | Formulation = "quest") -> Patch:
+def patch(model: nn.Module, formulation: str | Formulation = "quest", *, verify: Any = None) -> Patch:
     """Switch every attention layer of a model that can be switched, in place.
 
-    These can: ``nn.MultiheadAttention`` (and so the ``nn.Transformer`` layers), modules whose forward calls
-    ``F.scaled_dot_product_attention`` (timm's and their like), and models of Hugging Face transformers. Parameters keep
-    their names; formulations with learned gains add ``quest_log_gain``, or ``quest_query_gain`` and ``quest_key_gain``,
-    to each layer, so patch before you make the optimiser. Print the result to see what was changed and what was not;
-    its ``undo()`` restores the model.
+    These can: ``nn.MultiheadAttention`` (and so the ``nn.Transformer`` layers), modules whose code calls
+    ``F.scaled_dot_product_attention`` (timm's and their like), and layers of Hugging Face transformers that ask its
+    attention interface. Parameters keep their names; formulations with learned gains add ``quest_log_gain``, or
+    ``quest_query_gain`` and ``quest_key_gain``, to each layer, so patch before you make the optimiser. Print the result
+    to see what was changed and what was not; its ``undo()`` restores the model.
+
+    Each layer proves itself: one that does not reach the operators raises at its first forward, and attention that the
+    model computes outside the switched layers is warned of. A compiled model cannot tell: give an example.
+
+    Args:
+        model: the model, or a part of it.
+        formulation: a name of ``quest_attention.FORMULATIONS``, or a ``Formulation`` of your own.
+        verify: an example input (a tensor, a tuple of arguments, or a dictionary of them), with which the model is
+            called at once and without gradients. Every layer must then have computed the formulation, and layers that
+            only the call can find are switched, too.
     """
     if not isinstance(model, nn.Module):
         given = repr(model) if isinstance(model, str) else type(model).__name__
@@ -171,48 +116,120 @@ def patch(model: nn.Module, formulation: str | Formulation = "quest") -> Patch:
         )
     result = Patch(chosen)
     try:
-        _switch_all(model, result)
+        check_unpatched(model)
+        switch_all(model, result)
+        if verify is not None:
+            verify_by(model, verify, result)
         if not result.changed:
             found = "".join(f"\n  {name or type(model).__name__}: {why}" for name, why in result.unchanged.items())
             raise ValueError(
                 f"{type(model).__name__} has no attention layer that patch can switch: no nn.MultiheadAttention, no "
-                f"module that calls F.scaled_dot_product_attention, no Hugging Face model{found}"
+                "module that calls F.scaled_dot_product_attention, no Hugging Face model whose layers ask its "
+                f"attention interface{found}"
             )
+        for part in hf_models(model):
+            mark_models(part, chosen)
+        if verify is None:
+            watch_first_forward(model, result)
     except BaseException:
         result.undo()
         raise
     return result
 
 
-def _switch_all(model: nn.Module, result: Patch) -> None:
-    chosen = result.formulation
-    of_hf = set()
-    for part in hf_models(model):
-        if any(calls_hf_interface(module) for module in part.modules()):
-            register_formulation(chosen)
-            result._undo.append(set_hf_implementation(part, chosen.name))
-            of_hf.update(module for module in part.modules() if calls_hf_interface(module))
+def check_unpatched(model: nn.Module) -> None:
     for name, module in model.named_modules():
-        if hasattr(module, "_quest_formulation") or gain_of(module) is not None:
+        if hasattr(module, "_quest_layer") or gain_of(module) is not None:
             raise ValueError(f"{name or 'the model'} is patched already; undo() that patch first")
+
+
+def switch_all(model: nn.Module, result: Patch) -> None:
+    result.unchanged.update((name, reason) for name, _, reason in layers_that_cannot(model))
+    asking = {module for module in model.modules() if asks_interface(module)}
+    if asking:
+        register_formulation(result.formulation)
+    if asking or any(hf_models(model)):
+        result._undo.append(give_own_configs(model, asking, result.formulation))
+    for name, module in model.named_modules():
         result._undo += close_fast_paths(module)
-        if module not in of_hf and not calls_torch_attention(module):
-            inner = any(
-                child is not module and (child in of_hf or calls_torch_attention(child)) for child in module.modules()
+        if module in asking or (can_be_switched(module) and not asks_interface(module)):
+            switch_one(name, module, result, module in asking)
+
+
+def switch_one(name: str, module: nn.Module, result: Patch, asks: bool) -> None:
+    chosen = result.formulation
+    if chosen.needs_gain:
+        give_gains(name, module, chosen)
+        result._undo.append(lambda: remove_gains(module))
+    if getattr(module, "fused_attn", None) is False:
+        result._undo.append(set_attribute(module, "fused_attn", True))
+    layer = SwitchedLayer(chosen, name, asks)
+    result._undo.append(switch_layer(module, layer))
+    result._layers[name] = layer
+    result.changed[name] = type(module).__name__
+    result.unchanged.pop(name, None)
+
+
+def note_outside(watch: Watch, result: Patch) -> list[str]:
+    """Writes what the watch has found outside the switched layers into the report; returns what is new there."""
+    new = []
+    hows = {True: "calls torch's attention in a way that its code does not show", False: "computes its softmax itself"}
+    for name, (module, calls_torch) in watch.found.items():
+        if name not in result.unchanged and name not in result.changed:
+            how = hows[calls_torch]
+            result.unchanged[name] = f"{type(module).__name__} {how}; call quest_attention.attention in its forward"
+            new.append(name)
+    return new
+
+
+def verify_by(model: nn.Module, example: Any, result: Patch) -> None:
+    watch = watch_call(model, example)
+    found = [(name, module) for name, (module, calls_torch) in watch.found.items() if calls_torch]
+    for name, module in found:
+        if name not in result.changed:
+            switch_one(name, module, result, asks=False)
+    if found:
+        watch = watch_call(model, example)
+    note_outside(watch, result)
+    waiting = [name for name in result.changed if name not in result.proven]
+    if waiting:
+        raise ValueError(
+            f"the example given as verify= did not reach {len(waiting)} of {len(result.changed)} switched layers: "
+            f"{', '.join(waiting[:5])}{', …' if len(waiting) > 5 else ''}; give an example that uses them, or patch "
+            "the part of the model that it uses"
+        )
+
+
+def watch_first_forward(model: nn.Module, result: Patch) -> None:
+    """Warns, once, of attention outside the switched layers."""
+    running: list[Any] = []
+
+    def begin(module: nn.Module, args: Any) -> None:
+        if running or torch.compiler.is_compiling():
+            return
+        watch = Watch(model)
+        context = watch.active()
+        context.__enter__()
+        running.extend((watch, context))
+
+    def end(module: nn.Module, args: Any, out: Any) -> None:
+        if not running or torch.compiler.is_compiling():
+            return
+        watch, context = running
+        context.__exit__(None, None, None)
+        stop()
+        outside = note_outside(watch, result)
+        if outside:
+            warnings.warn(
+                f"{type(model).__name__} computes attention outside the layers that patch has switched to "
+                f"{result.formulation.name!r}: {', '.join(f'{name}: {result.unchanged[name]}' for name in outside)}",
+                stacklevel=2,
             )
-            if looks_like_attention(module) and not inner:
-                result.unchanged[name] = (
-                    f"{type(module).__name__} computes its softmax itself; "
-                    "call quest_attention.attention in its forward"
-                )
-            continue
-        if chosen.needs_gain:
-            given = give_gains(module, chosen)
-            if isinstance(given, str):
-                raise ValueError(f"{name or type(model).__name__} ({type(module).__name__}) {given}")
-            result._undo.append(given)
-        if getattr(module, "fused_attn", None) is False:
-            result._undo.append(set_attribute(module, "fused_attn", True))
-        if module not in of_hf:
-            result._undo.append(switch_layer(module, chosen))
-        result.changed[name] = type(module).__name__
+
+    handles = [model.register_forward_pre_hook(begin, prepend=True), model.register_forward_hook(end, always_call=True)]
+
+    def stop() -> None:
+        for handle in handles:
+            handle.remove()
+
+    result._undo.append(stop)

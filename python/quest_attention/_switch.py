@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Literal
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
@@ -13,6 +15,7 @@ from ._attention import attention
 from ._formulation import Formulation, find_formulation
 from ._multihead import multi_head_attention
 from ._unit_rows import check_not_unit
+from ._watch import OwnSoftmax
 
 SDPA = F.scaled_dot_product_attention
 MULTI_HEAD = F.multi_head_attention_forward
@@ -92,11 +95,46 @@ class Switch(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+class Use(Switch):
+    """A switch that says at its end what it did not reach."""
+
+    was_used = False
+    missed = False  # attention that code computed by itself
+
+    def __enter__(self) -> Use:
+        self.was_used = self.missed = False
+        self._own = OwnSoftmax()
+        super().__enter__()
+        return self
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is SDPA or func is MULTI_HEAD:
+            self.was_used = True
+        out = super().__torch_function__(func, types, args, kwargs)
+        if not self.missed and not torch.compiler.is_compiling():
+            self.missed = self._own.is_attention(func, args)
+            self._own.follow(func, args, out)
+        return out
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        super().__exit__(kind, *rest)
+        name = self.formulation.name
+        if kind is None and (self.missed or not self.was_used):
+            missed = "code in the block computed attention by itself"
+            unused = "nothing in the block called torch's attention functions"
+            warnings.warn(
+                f"use({name!r}) did not reach all: {missed if self.missed else unused}, so that is as it was (Hugging "
+                "Face models in 'eager' mode, unfused layers, scripted code, another library's kernels); set their "
+                f"option for F.scaled_dot_product_attention, or see what quest_attention.patch(model, {name!r}) says",
+                stacklevel=2,
+            )
+
+
 def switch_is_active() -> bool:
     return any(isinstance(mode, Switch) for mode in _get_current_function_mode_stack())
 
 
-def use(formulation: str | Formulation = "quest", *, gain: Tensor | float | None = None) -> Switch:
+def use(formulation: str | Formulation = "quest", *, gain: Tensor | float | None = None) -> Use:
     """Within ``with use("quest"):`` code that calls ``F.scaled_dot_product_attention`` computes that formulation.
 
     ``nn.MultiheadAttention`` and the ``nn.Transformer`` layers are included. A ``scale`` given to the function is read
@@ -104,7 +142,7 @@ def use(formulation: str | Formulation = "quest", *, gain: Tensor | float | None
     passes a scale to suit is an error in eager mode, and computes something else within ``torch.compile``. Nothing is
     patched: torch is as before when the block ends, and other threads do not notice. Layers under
     ``torch.utils.checkpoint`` are computed again by the backward, which function modes do not reach: switch such a
-    model with ``patch``.
+    model with ``patch``. When the block ends, a warning tells of attention that it did not reach.
     A formulation with learned gains takes the same ``gain`` for every call here; ``patch`` gives each layer its own.
     """
     chosen = find_formulation(formulation)
@@ -113,4 +151,4 @@ def use(formulation: str | Formulation = "quest", *, gain: Tensor | float | None
             f"use({chosen.name!r}) needs a gain for its calls, got none; pass gain=, or give each layer of a model its "
             f"own learned gain with quest_attention.patch(model, {chosen.name!r})"
         )
-    return Switch(chosen, gain)
+    return Use(chosen, gain)

@@ -115,7 +115,8 @@ def test_models_with_nothing_to_switch():
         quest_attention.patch(nn.Linear(3, 3))
 
     class MyAttention(nn.Linear):
-        pass
+        def forward(self, x):
+            return (x @ x.transpose(-1, -2)).softmax(-1) @ x
 
     with pytest.raises(ValueError, match=r"has no attention layer.*\n  0: MyAttention computes its softmax itself"):
         quest_attention.patch(nn.Sequential(MyAttention(3, 3)))
