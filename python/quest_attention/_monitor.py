@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ._attention import observers
 from ._call import Call
 from ._formulation import FORMULATIONS
+from ._layers import attention_layers, why_not
 from ._paths import statistics_of
 from ._rules import RULES, ExplosionDetector
 from ._summary import FIELDS, summarize
@@ -46,6 +47,7 @@ class Monitor:
         self.is_sampling = False
         self.records: list[Record] = []
         self._layers: list[str] = []
+        self._ran: dict[str, nn.Module] = {}
         self._own_switch = ExitStack()
         self._detector = detector
         self._not_finite: set[str] = set()
@@ -76,6 +78,15 @@ class Monitor:
                 )
             for message in messages:
                 warnings.warn(message, ExplosionWarning, stacklevel=2)
+
+    def unrecorded(self) -> dict[str, str]:
+        """The attention layers that ran at a step that was looked at and left no record, with the reason."""
+        recorded = {record.layer for record in self.records}
+        return {
+            name: why_not(module) or f"{type(module).__name__} did not call torch's attention or quest_attention's"
+            for name, module in self._ran.items()
+            if not any(layer == name or layer.startswith(f"{name}.") for layer in recorded)
+        }
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """step, layer, head and the five figures, one tuple per head."""
@@ -133,8 +144,13 @@ class Monitor:
 def follow(model: nn.Module, watch: Monitor) -> list[Any]:
     """Hooks that tell the monitor which layer is at work, and when a step begins and ends."""
 
-    def enter(name: str) -> Callable[..., None]:
-        return lambda module, args: watch._layers.append(name)
+    def enter(name: str, is_attention: bool) -> Callable[..., None]:
+        def begin_layer(module: nn.Module, args: Any) -> None:
+            watch._layers.append(name)
+            if is_attention and watch.is_sampling:
+                watch._ran[name] = module
+
+        return begin_layer
 
     def leave(module: nn.Module, args: Any, output: Any) -> None:
         watch._layers.pop()
@@ -153,10 +169,24 @@ def follow(model: nn.Module, watch: Monitor) -> list[Any]:
         watch.is_sampling = False
 
     handles = [model.register_forward_pre_hook(begin), model.register_forward_hook(end, always_call=True)]
+    attention = set(attention_layers(model))
     for name, module in model.named_modules():
-        handles.append(module.register_forward_pre_hook(enter(name or type(model).__name__)))
+        handles.append(module.register_forward_pre_hook(enter(name or type(model).__name__, module in attention)))
         handles.append(module.register_forward_hook(leave, always_call=True))
     return handles
+
+
+def warn_of_unrecorded(model: nn.Module, watch: Monitor) -> None:
+    unrecorded = watch.unrecorded()
+    if unrecorded:
+        names = "".join(f"\n  {name}: {reason}" for name, reason in unrecorded.items())
+        warnings.warn(f"monitor recorded nothing of {len(unrecorded)} attention layers that ran:{names}", stacklevel=4)
+    elif watch.step >= 0 and not watch.records:
+        warnings.warn(
+            f"monitor recorded nothing: {type(model).__name__} made no call of torch's attention or quest_attention's "
+            "at the steps that were looked at",
+            stacklevel=4,
+        )
 
 
 @contextmanager
@@ -175,7 +205,8 @@ def monitor(
     Layers that call torch's attention functions, in whatever way they were switched, are watched. A layer that was not
     switched is computed by this package's ``standard`` meanwhile, which is the same function; where such layers are
     checkpointed, ``patch(model, "standard")`` first. Under ``torch.compile`` it costs a graph break, so not with
-    ``fullgraph=True``.
+    ``fullgraph=True``. When the block ends, a warning names the attention layers that ran and left no record; so does
+    the result's ``unrecorded()``.
 
     Args:
         model: the model whose calls in training mode are the steps.
@@ -202,3 +233,4 @@ def monitor(
         observers.append(watch.observe)
         stack.callback(observers.remove, watch.observe)
         yield watch
+    warn_of_unrecorded(model, watch)

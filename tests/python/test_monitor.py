@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from inputs import assert_close
 from quest_attention import FORMULATIONS, attention
+from test_proof import MHSA, Block, Router
 from test_switch import TimmAttention, encoder, padded_batch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -195,3 +196,24 @@ def test_exports(tmp_path):
     assert scalars[1].value == pytest.approx(watch.records[3].values[2, 0].item())
     with pytest.raises(ValueError, match="field must be one of max_logit, .*'loss'"):
         watch.plot("loss")
+
+
+def test_monitor_names_layers_of_which_it_recorded_nothing():
+    x = torch.randn(2, 7, 32)
+    model = nn.Sequential(Block(True), Block(False), MHSA())
+    with pytest.warns(
+        UserWarning, match=r"nothing of 2 attention layers that ran:\n  1: Block did not call.*\n  2: MHSA comp"
+    ):
+        with quest_attention.monitor(model) as watch:
+            model(x)
+    assert list(watch.unrecorded()) == ["1", "2"]
+    linear = nn.Linear(32, 32)
+    with pytest.warns(UserWarning, match="monitor recorded nothing: Linear made no call of torch's attention"):
+        with quest_attention.monitor(linear):
+            linear(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = nn.Sequential(Block(True), Router())
+        with quest_attention.monitor(model) as watch:
+            model(x)
+        assert watch.unrecorded() == {}
