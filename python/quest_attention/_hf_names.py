@@ -12,6 +12,7 @@ from ._formulation import FORMULATIONS, Formulation
 from ._gains import gain_of, give_gains
 from ._hf_options import hf_attention
 from ._layers import asks_interface, calls_in, layers_that_cannot
+from ._proof import FirstForward
 
 REGISTERED: dict[str, Formulation] = {}
 #: Kinds of configs whose models do not support "sdpa": some count on the form that masks have for "eager".
@@ -94,6 +95,7 @@ def guard(pretrained: Any) -> None:
             raise
         for part in parts_of(self):
             note(part)
+        prove_layers(self)
         return out
 
     checked_post_init._of_quest = True  # type: ignore[attr-defined]
@@ -136,6 +138,21 @@ def check_built(model: Any) -> None:
     if formulation is not None:
         restore_gains(model, formulation)
         note(model)
+        prove_layers(model)
+
+
+def is_switched(module: Any) -> bool:
+    """By a name in its config, and not by patch."""
+    name = getattr(getattr(module, "config", None), INTERNAL, None)
+    return name in REGISTERED and not hasattr(module, "_quest_layer")
+
+
+def prove_layers(model: nn.Module) -> None:
+    for name, module in model.named_modules():
+        hooks = module._forward_hooks.values()
+        known = any(isinstance(getattr(hook, "__self__", None), FirstForward) for hook in hooks)
+        if asks_interface(module) and is_switched(module) and not known:
+            FirstForward(name, is_switched).watch(module)
 
 
 def restore_gains(model: Any, formulation: Formulation) -> None:

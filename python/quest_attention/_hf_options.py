@@ -19,10 +19,11 @@ REFUSED = {
     "block_indices": "attends to blocks of keys that it has chosen",
     "cache": "keeps its keys in pages (continuous batching)",
 }
-#: Say nothing about this attention: bookkeeping of the model, or what a mask, the packed rows or the kernels' own
-#: determinism has taken care of.
+#: Say nothing about this attention: inputs and bookkeeping of the model that come along, or what a mask, the packed
+#: rows or the kernels' own determinism has taken care of.
 WITHOUT_EFFECT = {
-    "cache_position", "deterministic", "max_length_k", "max_length_q", "num_items_in_batch", "output_attentions",
+    "cache_position", "deterministic", "grid_thw", "image_grid_thw", "input_ids", "inputs_embeds", "labels",
+    "logits_to_keep", "max_length_k", "max_length_q", "num_items_in_batch", "output_attentions",
     "output_hidden_states", "output_router_logits", "past_key_values", "position_ids", "return_dict", "use_cache",
 }  # fmt: skip
 

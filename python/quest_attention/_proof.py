@@ -161,6 +161,37 @@ def switch_layer(module: nn.Module, layer: SwitchedLayer) -> Callable[[], None]:
     return undo
 
 
+class FirstForward:
+    """Hooks of a layer that was switched by a name in its config: its first forward must reach the operator."""
+
+    def __init__(self, name: str, is_switched: Callable[[nn.Module], bool]) -> None:
+        self.name = name
+        self.is_switched = is_switched
+        self.before = 0
+
+    def watch(self, module: nn.Module) -> None:
+        module.register_forward_pre_hook(self.begin)
+        module.register_forward_hook(self.end)
+
+    def begin(self, module: nn.Module, args: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self.before = SEEN.calls
+
+    def end(self, module: nn.Module, args: Any, out: Any) -> None:
+        if torch.compiler.is_compiling() or not self.is_switched(module):
+            return
+        if SEEN.calls == self.before:
+            raise RuntimeError(
+                f"{self.name} ({type(module).__name__}) has attn_implementation={module.config._attn_implementation!r} "
+                f"and its forward did not compute it: {why_not_reached(module, False)}, or use "
+                "attn_implementation='eager' for this model"
+            )
+        for hooks in (module._forward_pre_hooks, module._forward_hooks):
+            for key, hook in list(hooks.items()):
+                if getattr(hook, "__self__", None) is self:
+                    del hooks[key]
+
+
 class Watch(TorchFunctionMode):
     """Finds attention that is computed outside the switched layers: calls of torch's functions, and a softmax whose
     result is multiplied by values.

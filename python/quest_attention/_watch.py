@@ -21,7 +21,7 @@ class OwnSoftmax:
 
     def weights_among(self, args: Any) -> Tensor | None:
         if self._weights:
-            for x in args:
+            for x in [part for x in args for part in (x if isinstance(x, (list, tuple)) else [x])]:
                 known = self._weights.get(id(x))
                 if known is not None and known() is x:
                     return x

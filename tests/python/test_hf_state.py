@@ -2,6 +2,8 @@
 
 import copy
 import json
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -110,6 +112,13 @@ def test_a_saved_model_is_loaded_as_what_it_is(way, formulation, tmp_path):
         assert "quest" not in (tmp_path / "plain" / "config.json").read_text()
 
 
+def test_without_the_package_a_saved_name_is_refused(tmp_path):
+    build("gpt2", "quest").save_pretrained(tmp_path)
+    code = f"import transformers; transformers.AutoModelForCausalLM.from_pretrained({str(tmp_path)!r})"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode != 0 and 'attn_implementation="quest"` is not supported' in result.stderr, result.stderr
+
+
 def test_an_undone_model_saves_no_formulation(tmp_path):
     model = build("bert", "sdpa")
     quest_attention.patch(model).undo()
@@ -182,6 +191,39 @@ def test_a_model_that_transformers_does_not_switch():
         q, k, v = model.layer.qkv(x).view(2, 7, 3, 4, 8).permute(2, 0, 3, 1, 4)
         assert report.proven == ["layer"]
         assert_close(model(x), exact(q, k, v).transpose(1, 2).flatten(2), TOLERANCE)
+
+
+class Branching(Custom):
+    """Asks the interface, but only sometimes."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.layer = BranchingAttention(config)
+        self.post_init()
+
+    @classmethod
+    def _can_set_attn_implementation(cls):
+        return True
+
+
+class BranchingAttention(CustomAttention):
+    asks = False
+
+    def forward(self, x):
+        return super().forward(x) if self.asks else x
+
+
+def test_a_name_that_a_layer_does_not_follow():
+    x = torch.randn(2, 7, 32)
+    model = Branching._from_config(transformers.BertConfig(**SMALL), attn_implementation="quest")
+    with pytest.raises(
+        RuntimeError, match=r"layer \(BranchingAttention\) has attn_implementation='quest' and its forward did"
+    ):
+        model(x)
+    twin = copy.deepcopy(model)
+    model.layer.asks = True
+    model(x)
+    assert not model.layer._forward_hooks and not model.layer._forward_pre_hooks and len(twin.layer._forward_hooks) == 1
 
 
 @pytest.mark.parametrize("padded", [False, True])
