@@ -130,8 +130,8 @@ def projections_of(layers: dict[str, nn.Module], seen: Recorder) -> dict[str, Qu
         projection = find_projection(queries, seen.outputs[name], tolerance_of(queries))
         if projection is None:
             raise ValueError(
-                f"{name or 'the model'} ({type(layer).__name__}) has no linear layer whose outputs are its queries, "
-                "head by head: a norm or another layer stands between, or the example has fewer than four tokens; "
+                f"{name or 'the model'} ({type(layer).__name__}) has no linear layer or norm whose outputs are its "
+                "queries, head by head: something else stands between, or the example has fewer than four tokens; "
                 "switch it with quest_attention.patch and train it on"
             )
         found[name] = projection
@@ -210,7 +210,7 @@ def convert(
                 losses = {"standard": judge()}
         projections = projections_of(layers, seen)
         dims = {name: projection.dim for name, projection in projections.items()}
-        factors = {name: seen.factors(name) for name in layers}
+        factors = {name: seen.factors(name, found.is_shared) for name, found in projections.items()}
         switched = patch(model, chosen)
         kept = {parameter: parameter.detach().clone() for p in projections.values() for parameter in p.parameters()}
         try:

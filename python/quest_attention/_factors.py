@@ -58,8 +58,10 @@ class Recorder:
             means, changes = self.fits[name] if name in self.fits else (mean_key_norms(call, lse), 0.0)
             self.fits[name] = (means, changes + output_changes(call, means))
 
-    def factors(self, layer: str) -> Tensor:
+    def factors(self, layer: str, is_shared: bool) -> Tensor:
         means, changes = self.fits[layer]
+        if is_shared:
+            means, changes = means.mean().expand_as(means), changes.sum(1, keepdim=True)
         return means * torch.tensor(CORRECTIONS, device=means.device)[changes.argmin(0)]
 
     def keep_output(self, name: str) -> Callable[..., None]:

@@ -9,7 +9,17 @@ import torch.nn.functional as F
 from inputs import assert_close, exact
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
-from transformers import AlbertConfig, AutoModel, GPT2Config, GPTNeoXConfig, LlamaConfig, Qwen3Config, WhisperConfig
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    Gemma3TextConfig,
+    GPT2Config,
+    GPTNeoXConfig,
+    LlamaConfig,
+    Olmo2Config,
+    Qwen3Config,
+    WhisperConfig,
+)
 
 TOLERANCE = 1e-5
 HEADS, DIM = 4, 8
@@ -93,6 +103,8 @@ IDS = torch.arange(34).reshape(2, 17) * 7 % 97
 MODELS = {
     "gpt2": (lambda: GPT2Config(vocab_size=100, n_embd=32, n_layer=2, n_head=4, n_positions=32), {"input_ids": IDS}),
     "grouped heads, rotary": (lambda: LlamaConfig(**SMALL, num_key_value_heads=2), {"input_ids": IDS}),
+    "norms between": (lambda: Qwen3Config(**SMALL, num_key_value_heads=2, head_dim=8), {"input_ids": IDS}),
+    "norms of all heads": (lambda: Olmo2Config(**SMALL), {"input_ids": IDS}),
     "interleaved": (lambda: GPTNeoXConfig(**SMALL), {"input_ids": IDS}),
     "one layer, twice": (lambda: AlbertConfig(**SMALL, embedding_size=16), {"input_ids": IDS}),
     "encoder and decoder": (
@@ -109,9 +121,9 @@ def hf_model(name):
     torch.manual_seed(0)
     config, example = MODELS[name]
     model = AutoModel.from_config(config())
-    with torch.no_grad():  # as large as training makes them
-        for parameter in model.parameters():
-            parameter.mul_(3.0 if parameter.dim() > 1 else 1.0)
+    with torch.no_grad():  # as large as training makes them, and key norms far from sqrt(dim)
+        for parameter_name, parameter in model.named_parameters():
+            parameter.mul_(0.3 if "k_norm" in parameter_name else 3.0 if parameter.dim() > 1 else 1.0)
     return model.eval(), example
 
 
@@ -155,8 +167,10 @@ class Unreached(nn.Module):
         return self.used(x)
 
 
-def qwen3():
-    return AutoModel.from_config(Qwen3Config(**SMALL, num_key_value_heads=2, head_dim=8)), {"input_ids": IDS}
+class Between(EvenKeys):
+    def heads(self, x):
+        q, k, v = super().heads(x)
+        return q.tanh(), k, v
 
 
 def with_weights_computed_anew():
@@ -166,9 +180,13 @@ def with_weights_computed_anew():
 
 
 REFUSED = {
-    "a norm between": (
-        qwen3,
-        r"layers\.0\.self_attn \(Qwen3Attention\) has no linear layer whose outputs are its queri",
+    "something between": (
+        lambda: (nn.Sequential(Between()), torch.randn(2, 9, 32)),
+        r"0 \(Between\) has no linear layer or norm whose outputs are its queries, head by head: something else",
+    ),
+    "a norm with another gain": (
+        lambda: (AutoModel.from_config(Gemma3TextConfig(**SMALL, head_dim=8)), {"input_ids": IDS}),
+        r"layers\.0\.self_attn \(Gemma3Attention\) does not make its queries as its projection's weights say",
     ),
     "weights computed anew": (with_weights_computed_anew, r"\(EvenKeys\) does not make its queries as its projection"),
     "not reached": (
