@@ -156,7 +156,9 @@ void add_step_bench_command(CLI::App& bench_command) {
       ->required()
       ->type_name("NAME|FILE");
   app::add_recipe_options(*command, bench->options);
-  command->add_option("--formulations", bench->formulations, "Which attention to train with; by default quest and standard")
+  command
+      ->add_option("--formulations", bench->formulations,
+                   "Which attention to train with; by default quest and standard")
       ->delimiter(',')
       ->type_name("NAME,...");
   command->add_option("--device", bench->machine.device, "Where to compute")

@@ -127,7 +127,8 @@ TEST_P(BadPackedCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadPackedCalls,
     ::testing::Values(BadCall{"train toy/spurious --set data.tokens=-1", "data.tokens: expected a whole number from 1"},
-                      BadCall{"train toy/spurious --set model.wiring=post", "expected one of pre-norm, algorithm, got post"},
+                      BadCall{"train toy/spurious --set model.wiring=post",
+                              "expected one of pre-norm, algorithm, got post"},
                       BadCall{"train toy/spurious --set model.formulation=qest", "expected one of standard"},
                       BadCall{"train toy/spurious --set model.formulation=elliptical", "estimated from data"},
                       BadCall{"train toy/spurious --device tpu", "--device"},
