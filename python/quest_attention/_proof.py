@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from ._attention import observers
 from ._call import Call
+from ._configs import INTERNAL
 from ._formulation import Formulation
 from ._gains import gain_of, gains_of
 from ._layers import calls_in
@@ -181,8 +182,9 @@ class FirstForward:
         if torch.compiler.is_compiling() or not self.is_switched(module):
             return
         if SEEN.calls == self.before:
+            given = getattr(module.config, INTERNAL)
             raise RuntimeError(
-                f"{self.name} ({type(module).__name__}) has attn_implementation={module.config._attn_implementation!r} "
+                f"{self.name} ({type(module).__name__}) has attn_implementation={given!r} "
                 f"and its forward did not compute it: {why_not_reached(module, False)}, or use "
                 "attn_implementation='eager' for this model"
             )
