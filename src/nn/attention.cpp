@@ -53,6 +53,9 @@ at::Tensor AttentionImpl::forward(const at::Tensor& x, const AttentionInputs& in
 }
 
 at::Tensor AttentionImpl::forward_first(const at::Tensor& x, std::int64_t queries, const AttentionInputs& inputs) {
+  TORCH_CHECK(
+      !inputs.cu_seqlens.defined(),
+      "quest::nn: forward_first takes the first tokens of every batch entry, not of packed sequences; use forward");
   const std::int64_t dim = options.dim();
   const at::Tensor q = at::linear(x.narrow(1, 0, queries), rows_of(qkv->weight, 0, dim), rows_of(qkv->bias, 0, dim));
   const auto kv = at::linear(x, rows_of(qkv->weight, dim, 2 * dim), rows_of(qkv->bias, dim, 2 * dim)).split(dim, -1);

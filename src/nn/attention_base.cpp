@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "quest/nn/attention.h"
+#include "quest/nn/segments.h"
 
 namespace quest::nn {
 namespace {
@@ -22,17 +23,30 @@ at::Tensor existing_tokens(const at::Tensor& values, const at::Tensor& key_lengt
   return (positions < key_lengths.unsqueeze(1)).to(values.scalar_type()).unsqueeze(1).unsqueeze(3);
 }
 
-// The diagonal of the elliptical metric, [B, H, 1, D]: how far the values of each dimension moved since the layer
-// before, on average over the tokens, as a share of the farthest.
-at::Tensor estimated_gain(const at::Tensor& values, const at::Tensor& before, const at::Tensor& key_lengths) {
-  const at::NoGradGuard no_gradients;
-  at::Tensor moved = (values - before).abs_();
-  if (key_lengths.defined()) {
-    moved.mul_(existing_tokens(values, key_lengths));
-  }
-  const at::Tensor mean = moved.mean(2, /*keepdim=*/true);
+at::Tensor share_of_farthest(const at::Tensor& mean) {
   const at::Tensor farthest = mean.amax(-1, /*keepdim=*/true);
   return at::where(farthest > 0, mean / farthest, 1.0);
+}
+
+// For tokens [1, H, N, D] of packed sequences: that of each token's sequence.
+at::Tensor packed_gain(const at::Tensor& moved, const at::Tensor& cu_seqlens) {
+  const Segments sequences = segments_from_offsets(cu_seqlens, moved.size(2));
+  const at::Tensor mean = segment_mean(moved.squeeze(0).transpose(0, 1), sequences);
+  return segment_rows(share_of_farthest(mean), sequences).transpose(0, 1).unsqueeze(0);
+}
+
+// The diagonal of the elliptical metric, [B, H, 1 or N, D]: how far the values of each dimension moved since the layer
+// before, on average over the tokens, as a share of the farthest.
+at::Tensor estimated_gain(const at::Tensor& values, const at::Tensor& before, const AttentionInputs& inputs) {
+  const at::NoGradGuard no_gradients;
+  at::Tensor moved = (values - before).abs_();
+  if (inputs.cu_seqlens.defined()) {
+    return packed_gain(moved, inputs.cu_seqlens);
+  }
+  if (inputs.key_lengths.defined()) {
+    moved.mul_(existing_tokens(values, inputs.key_lengths));
+  }
+  return share_of_farthest(moved.mean(2, /*keepdim=*/true));
 }
 
 }  // namespace
@@ -67,6 +81,8 @@ at::Tensor AttentionBase::attend(const at::Tensor& q, const at::Tensor& k, const
   options.formulation = formulation_;
   options.mask = inputs.mask;
   options.key_lengths = inputs.key_lengths;
+  options.cu_seqlens_q = inputs.cu_seqlens;
+  options.cu_seqlens_k = inputs.cu_seqlens;
   at::Tensor query = q;
   if (formulation_.gain_is_learned) {
     options.gain = learned_gain();
@@ -74,7 +90,7 @@ at::Tensor AttentionBase::attend(const at::Tensor& q, const at::Tensor& k, const
     options.gain = at::ones({}, q.options().dtype(at::kFloat));
     if (inputs.layer_values != nullptr) {
       if (inputs.layer_values->defined()) {
-        query = q * estimated_gain(v.detach(), *inputs.layer_values, inputs.key_lengths);
+        query = q * estimated_gain(v.detach(), *inputs.layer_values, inputs);
       }
       *inputs.layer_values = v.detach();
     }

@@ -105,6 +105,54 @@ TEST_P(EveryFormulation, PaddingChangesNothing) {
       close(first->forward(x, {.key_lengths = lengths}).slice(0, 0, 1).slice(1, 0, 5), alone, {.of_largest = 1e-6}));
 }
 
+TEST_P(EveryFormulation, PackedSequencesSeeThemselvesOnly) {
+  nn::Attention first = make();
+  nn::Attention second = make();
+  const std::vector<std::int64_t> lengths = {5, 0, 1, 40, 7};
+  const at::Tensor offsets = at::tensor({0, 5, 5, 6, 46, 53}, at::kInt);
+  const at::Tensor x = at::randn({1, 53, kDim}).requires_grad_();
+  const at::Tensor wide = x.detach().to(at::kDouble).requires_grad_();
+  const Weights first_weights = wide_weights(*first);
+  const Weights second_weights = wide_weights(*second);
+  at::Tensor values;
+  const nn::AttentionInputs inputs{.cu_seqlens = offsets, .layer_values = &values};
+  const at::Tensor out = second->forward(first->forward(x, inputs), inputs);
+  const bool estimated = GetParam().gain_axes != GainAxes::none && !GetParam().gain_is_learned;
+  std::vector<at::Tensor> alone;
+  for (const at::Tensor& sequence : wide.split_with_sizes(lengths, 1)) {
+    if (sequence.size(1) == 0) continue;
+    const at::Tensor between = plain_self_attention(GetParam(), kHeads, first_weights, "", sequence);
+    const at::Tensor before =
+        at::linear(sequence, first_weights.at("qkv.weight"), first_weights.at("qkv.bias")).chunk(3, -1)[2];
+    const at::Tensor before_heads = before.reshape({1, sequence.size(1), kHeads, -1}).transpose(1, 2);
+    alone.push_back(
+        plain_self_attention(GetParam(), kHeads, second_weights, "", between, estimated ? before_heads : at::Tensor()));
+  }
+  const at::Tensor exact = at::cat(alone, 1);
+  EXPECT_TRUE(close(out, exact, kBound));
+  out.sin().sum().backward();
+  exact.sin().sum().backward();
+  EXPECT_TRUE(close(x.grad(), wide.grad(), kBound));
+  expect_same_gradients(*second, second_weights);
+}
+
+TEST_P(EveryFormulation, APackedSequenceHasTheBitsItHasAlone) {
+  nn::Attention attention = make();
+  const at::Tensor x = at::randn({1, 60, kDim});
+  const at::Tensor qkv = attention->qkv->forward(x);
+  const auto attended = [&](std::int64_t first, std::int64_t count, const at::Tensor& offsets) {
+    const auto heads = [&](const at::Tensor& part) {
+      return part.narrow(1, first, count).view({1, count, kHeads, -1}).transpose(1, 2);
+    };
+    const auto parts = qkv.chunk(3, -1);
+    AttentionOptions options{.formulation = GetParam(), .cu_seqlens_q = offsets, .cu_seqlens_k = offsets};
+    if (GetParam().gain_axes != GainAxes::none) options.gain = at::ones({});
+    return quest::attention(heads(parts[0]), heads(parts[1]), heads(parts[2]), options);
+  };
+  const at::Tensor packed = attended(0, 60, at::tensor({0, 11, 48, 60}, at::kInt));
+  EXPECT_TRUE(identical(packed.narrow(2, 11, 37), attended(11, 37, at::tensor({0, 37}, at::kInt))));
+}
+
 TEST_P(EveryFormulation, FirstRowsAreTheRowsOfTheWhole) {
   for (const bool is_causal : {false, true}) {
     nn::Attention attention = make(is_causal);
@@ -237,6 +285,12 @@ TEST(AttentionModule, DropsWeightsInTrainingOnly) {
   EXPECT_FALSE(at::equal(attention->forward(x), attention->forward(x)));
   attention->eval();
   EXPECT_TRUE(at::equal(attention->forward(x), attention->forward(x)));
+}
+
+TEST(AttentionModule, PackedSequencesHaveNoFirstRows) {
+  nn::Attention attention(kDim, kHeads);
+  EXPECT_THROW(attention->forward_first(at::randn({1, 6, kDim}), 2, {.cu_seqlens = at::tensor({0, 6}, at::kInt)}),
+               c10::Error);
 }
 
 TEST(AttentionModule, RefusesHeadsThatDoNotDivideTheWidth) {

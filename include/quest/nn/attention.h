@@ -29,6 +29,7 @@ using AttentionObserver = std::function<void(const AttentionProbe&)>;
 struct AttentionInputs {
   at::Tensor mask = {};         // as quest::AttentionOptions::mask
   at::Tensor key_lengths = {};  // [B] integers: tokens at and after the length are padding
+  at::Tensor cu_seqlens = {};   // [S + 1] integers: S sequences packed along the tokens of a batch of one
   // The values of the layer before, which the layer replaces by its own. The elliptical formulations estimate their
   // gain from the two; without a layer before, the gain is 1.
   at::Tensor* layer_values = nullptr;
