@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include "quest/nn/attention.h"
+
 namespace quest::nn {
 namespace {
 
@@ -29,6 +31,14 @@ void init_vit_weights(torch::nn::Module& module) {
       }
     }
   });
+}
+
+void init_as_multihead_attention(AttentionImpl& attention) {
+  torch::nn::init::xavier_uniform_(attention.qkv->weight);
+  if (attention.qkv->bias.defined()) {
+    torch::nn::init::zeros_(attention.qkv->bias);
+  }
+  torch::nn::init::zeros_(attention.proj->bias);
 }
 
 }  // namespace quest::nn

@@ -13,7 +13,9 @@ void MlpImpl::reset() {
 }
 
 at::Tensor MlpImpl::forward(const at::Tensor& x) {
-  return drop->forward(fc2->forward(drop->forward(at::gelu(fc1->forward(x)))));
+  const at::Tensor hidden = fc1->forward(x);
+  const at::Tensor active = options.activation() == Activation::gelu ? at::gelu(hidden) : at::relu(hidden);
+  return drop->forward(fc2->forward(drop->forward(active)));
 }
 
 }  // namespace quest::nn

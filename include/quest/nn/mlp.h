@@ -1,6 +1,6 @@
 #pragma once
 
-// The two layers after attention, with the exact GELU between them.
+// The two layers after attention, with an activation between them.
 
 #include <torch/nn/cloneable.h>
 #include <torch/nn/modules/dropout.h>
@@ -13,11 +13,17 @@
 
 namespace quest::nn {
 
+enum class Activation {
+  gelu,  // the exact one
+  relu,
+};
+
 struct MlpOptions {
   MlpOptions(std::int64_t dim, std::int64_t hidden) : dim_(dim), hidden_(hidden) {}
 
   TORCH_ARG(std::int64_t, dim);
   TORCH_ARG(std::int64_t, hidden);
+  TORCH_ARG(Activation, activation) = Activation::gelu;
   TORCH_ARG(double, dropout) = 0.0;  // after each layer
 };
 
