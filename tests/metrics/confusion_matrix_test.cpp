@@ -9,6 +9,7 @@
 
 #include "metrics/f1.h"
 #include "metrics/iou.h"
+#include "metrics/recall.h"
 #include "tests/metrics/joined.h"
 
 namespace quest::metrics {
@@ -85,6 +86,13 @@ TEST(ConfusionMatrix, AnIgnoredClassHasNoPartInTheMean) {
   EXPECT_DOUBLE_EQ(value<Iou>(predicted, labels, 2), (0.5 + 2.0 / 3.0) / 2.0);
   EXPECT_DOUBLE_EQ(value<Iou>(predicted, labels, 2, 0), 2.0 / 3.0);
   EXPECT_DOUBLE_EQ(value<F1>(predicted, labels, 2, 0), 0.8);
+}
+
+TEST(ConfusionMatrix, RecallIsTheShareOfEachClassThatWasFound) {
+  const auto predicted = torch::tensor({0, 0, 1, 2, 2});
+  const auto labels = torch::tensor({0, 1, 1, 1, 1});
+  // Class 2 is predicted and is nobody's label; class 3 is neither.
+  EXPECT_DOUBLE_EQ(value<Recall>(predicted, labels, 4), (1.0 + 0.25 + 0.0) / 3.0);
 }
 
 TEST(ConfusionMatrix, HasOneClass) {
