@@ -1,6 +1,7 @@
 """Writes small correct files of every format, from which libFuzzer starts.   Usage: seeds.py FOLDER"""
 
 import json
+import pickle
 import struct
 import sys
 from pathlib import Path
@@ -23,15 +24,58 @@ PICKLE = (
     b"q\rtq\x0eRq\x0fs}q\x10X\t\x00\x00\x00_metadatah\x02)Rsbs."
 )
 
+# A storage of two floats, as torch.save wrote it before 1.6 and Tensor.__reduce__ still does.
+STORAGE = (
+    pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.dumps({"little_endian": True}, 2)
+    + b"\x80\x02(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x02NtQ." + pickle.dumps(["0"], 2)
+    + struct.pack("<qff", 2, 0.5, 1.5)
+)  # fmt: skip
+TENSOR = (
+    b"ctorch._utils\n_rebuild_tensor_v2\n(ctorch.storage\n_load_from_bytes\nB" + struct.pack("<I", len(STORAGE)) + STORAGE
+    + b"\x85RK\x00K\x02\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR"
+)  # fmt: skip
+ARRAY = (
+    b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R(K\x01K\x03\x85cnumpy\ndtype\n"
+    b"X\x02\0\0\0u1\x89\x88\x87R(K\x03X\x01\0\0\0|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89C\x03abctb"
+)
+COLLATED = (
+    b"\x80\x02ctorch_geometric.data.data\nData\n)\x81}X\x06\0\0\0_store}X\x08\0\0\0_mapping}X\x01\0\0\0x" + ARRAY
+    + b"sssb}X\x01\0\0\0x](K\x00K\x03es\x86."
+)  # fmt: skip
+NODE_TYPES = b"id\ta\n0\t5\n1\t7\n"
+
 SEEDS = {
     "idx": [
         struct.pack(">HBBI", 0, 8, 1, 3) + b"abc",
         struct.pack(">HBBIII", 0, 8, 3, 2, 2, 1) + b"\x01\x02\x03\xff",
     ],
+    "images": [
+        b"\x03" + bytes(3072),
+        b"0 2 1\n2 1 9\n\0abc",
+    ],
+    "jpeg": [
+        bytes.fromhex(
+            "ffd8ffe000104a46494600010100000100010000ffdb004300100b0c0e0c0a100e0d0e1211101318281a181616183123251d283a333d3c"
+            "3933383740485c4e404457453738506d51575f626768673e4d71797064785c656763ffc0000b080001000101011100ffc4001400010000"
+            "0000000000000000000000000009ffc40014100100000000000000000000000000000000ffda0008010100003f002a9fffd9"
+        ),
+    ],
+    "molecule_lines": [
+        b"1.5\tCO\t0,2\t0-1:1\n-2e3\tC\t27\t\r\n",
+    ],
+    "packed_molecules": [
+        b"====".join([b"train\t01\t2\t1\n", NODE_TYPES, NODE_TYPES, b"\x01\0", b"\0\0", b"\x01\0", b"\x01"]),
+    ],
     "pickle": [
         PICKLE,
         b"\x80\x02}q\x00(X\x05\x00\x00\x00epochK\x03X\x04\x00\x00\x00argscargparse\nNamespace\n)\x81}X\x02\x00\x00\x00lr"
         b"G?\xe0\x00\x00\x00\x00\x00\x00sbX\x01\x00\x00\x00l](K\x01\x8a\x05\x00\x00\x00\x00\x01J\xff\xff\xff\xffM\x00\x01Neu.",
+    ],
+    "pickled_graphs": [
+        b"\x80\x03]" + TENSOR + b"\x85a.",
+        b"\x80\x03]}(X\x01\0\0\0x" + TENSOR + b"X\x01\0\0\0y" + ARRAY + b"ua.",
+        COLLATED,
+        *(pickle.dumps([{"y": [1, 2, 70000]}, (b"", "a", 0.5, None, True)], protocol) for protocol in (2, 4)),
     ],
     "safetensors": [
         safetensors({}, b""),

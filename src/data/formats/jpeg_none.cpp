@@ -1,0 +1,12 @@
+#include "data/formats/format_error.h"
+#include "data/formats/jpeg.h"
+
+namespace quest::data {
+
+bool can_decode_jpeg() { return false; }
+
+JpegImage decode_jpeg(std::string_view /*file*/) {
+  throw FormatError("this program was built without libjpeg and reads no JPEG; install libjpeg-dev and build it again");
+}
+
+}  // namespace quest::data

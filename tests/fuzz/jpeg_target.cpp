@@ -1,0 +1,9 @@
+#include "data/formats/jpeg.h"
+#include "tests/fuzz/target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  return quest::fuzz::try_to_read(bytes, size, [](std::string_view content) {
+    const auto image = quest::data::decode_jpeg(content);
+    quest::fuzz::promise(static_cast<std::int64_t>(image.pixels.size()) == 3 * image.height * image.width);
+  });
+}
