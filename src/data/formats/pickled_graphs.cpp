@@ -62,7 +62,7 @@ class Reader {
 
   // Of an object what it holds: directly, or as torch_geometric 2 does, under _store and _mapping.
   [[nodiscard]] const PickledValue& dict_of(const PickledValue& value) const {
-    constexpr int kDeepest = 4;
+    constexpr int kDeepest = 8;
     const auto* found = &value;
     for (int depth = 0; depth < kDeepest; ++depth) {
       if (found->kind == Kind::object) {
