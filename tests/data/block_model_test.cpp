@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
 
 namespace quest::data {
 namespace {
@@ -140,7 +140,7 @@ TEST(BlockModel, DependsOnTheSeedAloneNotOnThreads) {
   at::set_num_threads(threads);
 }
 
-class BlockModelCache : public quest::testing::ScratchFolder {
+class BlockModelCache : public quest::testing::FolderFixture {
  protected:
   BlockModelCache() { ::setenv("XDG_CACHE_HOME", in_folder("cache").c_str(), 1); }
   ~BlockModelCache() override { ::unsetenv("XDG_CACHE_HOME"); }

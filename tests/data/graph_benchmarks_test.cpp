@@ -6,7 +6,8 @@
 #include <cstdlib>
 
 #include "data/sets/graph_file.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using quest::testing::has;
 using quest::testing::message_of;
 
-class GraphBenchmarks : public quest::testing::ScratchFolder {
+class GraphBenchmarks : public quest::testing::FolderFixture {
  protected:
   GraphBenchmarks() {
     ::setenv("XDG_CACHE_HOME", in_folder("cache").c_str(), 1);

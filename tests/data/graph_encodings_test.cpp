@@ -11,8 +11,8 @@
 
 #include "data/encodings/symmetric_eigen.h"
 #include "data/sets/encoded_graphs.h"
-#include "tests/data/scratch_folder.h"
 #include "tests/data/small_graphs.h"
+#include "tests/testing/folder_fixture.h"
 
 namespace quest::data {
 namespace {
@@ -184,7 +184,7 @@ TEST(GraphEncodings, SayHowFarTheyAre) {
   EXPECT_THROW((void)laplacian_encoding(set_of({graph_of(1, {})}), 0), std::invalid_argument);
 }
 
-class EncodedGraphs : public quest::testing::ScratchFolder {
+class EncodedGraphs : public quest::testing::FolderFixture {
  protected:
   EncodedGraphs() { ::setenv("XDG_CACHE_HOME", in_folder("cache").c_str(), 1); }
   ~EncodedGraphs() override { ::unsetenv("XDG_CACHE_HOME"); }

@@ -7,8 +7,9 @@
 #include "data/formats/format_error.h"
 #include "data/sets/graph_file.h"
 #include "data/weights/safetensors.h"
-#include "tests/data/scratch_folder.h"
 #include "tests/data/small_graphs.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -220,7 +221,7 @@ TEST(GraphSet, RefusesValuesThatAreNoNumbers) {
   }
 }
 
-class GraphFiles : public quest::testing::ScratchFolder {};
+class GraphFiles : public quest::testing::FolderFixture {};
 
 TEST_F(GraphFiles, AreReadAsTheyWereWritten) {
   const auto set = four_graphs();

@@ -7,7 +7,8 @@
 #include "data/formats/molecule_lines.h"
 #include "data/formats/packed_molecules.h"
 #include "tests/data/packed.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/folder_fixture.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
@@ -44,7 +45,7 @@ TEST(MoleculeLines, SayWhatIsWrongWhere) {
   EXPECT_TRUE(has(line_error("1\tC\t0,0\t0:1-1"), "expected a bond as atom-atom:type, found \"0:1-1\""));
 }
 
-class MoleculeFiles : public quest::testing::ScratchFolder {};
+class MoleculeFiles : public quest::testing::FolderFixture {};
 
 TEST_F(MoleculeFiles, OfZincBecomeGraphs) {
   static_cast<void>(file_with("train.tsv", "0.5\tCCO\t0,0,1\t0-1:1 1-2:3\n1\tC\t5\t\n"));
@@ -66,7 +67,7 @@ TEST_F(MoleculeFiles, OfZincBecomeGraphs) {
   EXPECT_TRUE(has(message_of([&] { (void)load_zinc_lines(in_folder("")); }), "test.tsv\": expected this file"));
 }
 
-class PackedFiles : public quest::testing::ScratchFolder {
+class PackedFiles : public quest::testing::FolderFixture {
  protected:
   void write() const {
     const std::string atom = "5\t0\t4\t5\t3\t0\t2\t0\t";

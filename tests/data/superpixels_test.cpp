@@ -14,7 +14,7 @@
 #include "data/formats/jpeg.h"
 #include "data/superpixels/slic.h"
 #include "data/superpixels/superpixel_graph.h"
-#include "tests/data/scratch_folder.h"
+#include "tests/testing/messages.h"
 
 namespace quest::data {
 namespace {
