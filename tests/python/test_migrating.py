@@ -75,7 +75,8 @@ def test_before_and_after(section, layers, monkeypatch):
     expected = run(before)["out"]
     assert_close(run(after.replace('"quest"', '"standard"'))["out"], expected, TOLERANCE)
     calls = []
-    monkeypatch.setattr("quest_attention._attention.observers", [lambda call, lse: calls.append(call)])
+    counted = [*quest_attention._attention.observers, lambda call, lse: calls.append(call)]
+    monkeypatch.setattr("quest_attention._attention.observers", counted)
     out = run(after)["out"]
     assert len(calls) == (layers or len(calls)) > 0 and all(call.normalize_k for call in calls)
     assert (out - expected).abs().max() > 100 * TOLERANCE * expected.abs().max()
