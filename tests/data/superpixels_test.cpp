@@ -15,6 +15,7 @@
 #include "data/superpixels/slic.h"
 #include "data/superpixels/superpixel_graph.h"
 #include "tests/testing/messages.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace quest::data {
 namespace {

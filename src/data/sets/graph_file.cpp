@@ -21,7 +21,10 @@ using Metadata = std::map<std::string, std::string>;
 
 std::string joined(const std::vector<std::int64_t>& numbers) {
   std::string text;
-  for (const auto number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
+  for (const auto number : numbers) {
+    if (!text.empty()) text += " ";
+    text += std::to_string(number);
+  }
   return text;
 }
 

@@ -19,7 +19,8 @@ std::filesystem::path made_file(const std::string& folder, const std::string& na
 void save_made_file(const std::filesystem::path& path, const TensorFile& file) {
   std::filesystem::create_directories(path.parent_path());
   auto own = path;
-  own += "." + std::to_string(::getpid());
+  own += ".";
+  own += std::to_string(::getpid());
   save_safetensors(own, file);
   std::filesystem::rename(own, path);
 }
