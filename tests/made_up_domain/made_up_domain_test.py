@@ -52,7 +52,7 @@ def expect(text: str, *parts: str) -> None:
 
 
 def check_outputs(outputs: dict[str, str], work: Path) -> None:
-    expect(outputs["recipes"], "linear/line", "A line through made-up points; a second")
+    expect(outputs["recipes"], "regression/line", "A line through made-up points; a second")
     expect(outputs["recipes show"], "noise = 0.1", "deviation of what is added to y")
     expect(outputs["train"], "squared_error")
     best = json.loads((work / "runs/line/evaluations/best.json").read_text())
@@ -60,20 +60,20 @@ def check_outputs(outputs: dict[str, str], work: Path) -> None:
     assert 0.008 < best["metrics"]["squared_error"] < 0.013, best
     expect(outputs["eval"], "squared_error")
     expect(outputs["paper"], "Table 0", "noise 0.5", "1,000 points", "0.275", "(3)")
-    assert len(list((work / "runs/linear").rglob("evaluations/best.json"))) == 12
+    assert len(list((work / "runs/regression").rglob("evaluations/best.json"))) == 12
     expect((work / "runs/line/report.html").read_text(), "squared_error")
     expect(outputs["bench step"], "quest", "No time of a PyTorch loop")
 
 
 def check_table(quest: Path, work: Path) -> None:
-    run([quest, "paper", "linear", "--json", work / "paper.json"], work)
+    run([quest, "paper", "regression", "--json", work / "paper.json"], work)
     (item,) = json.loads((work / "paper.json").read_text())["items"]
     assert item["label"] == "Table 0" and item["state"] == "full size", item
     assert item["metric"] == "mean squared error on 1,000 new points", item
-    again = run([quest, "paper", "linear", "--train"], work)
+    again = run([quest, "paper", "regression", "--train"], work)
     expect(again, "12 runs, 12 of them have ended already")
-    run([quest, "report", "runs/linear"], work)
-    expect((work / "runs/linear/report.html").read_text(), "Squared error of a line", "noise 0.5")
+    run([quest, "report", "runs/regression"], work)
+    expect((work / "runs/regression/report.html").read_text(), "Squared error of a line", "noise 0.5")
 
 
 def check_errors(quest: Path, work: Path) -> None:
@@ -94,7 +94,7 @@ def follow_the_page(root: Path, build: Path, work: Path) -> None:
     outputs = {}
     for program, *arguments in page_commands(root):
         assert program == "build/quest", program
-        verb = " ".join(word for word in arguments[:2] if re.fullmatch("[a-z]+", word) and word != "linear")
+        verb = " ".join(word for word in arguments[:2] if re.fullmatch("[a-z]+", word) and word != "regression")
         outputs[verb] = run([quest, *arguments], work)
     check_outputs(outputs, work)
     check_table(quest, work)
