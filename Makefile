@@ -1,5 +1,6 @@
 # Each target does everything it needs, from installing packages on; a second run repeats nothing.
 #   make demo | test | bench | install PREFIX=dir     TORCH_DIR=dir uses an existing torch instead of .venv
+#   make wheels [WHEELS="cpu cuda"]
 #   make format | lint | asan | tsan | fuzz | neon | cuda | clean
 
 export TORCH_DIR := $(and $(TORCH_DIR),$(abspath $(TORCH_DIR)))
@@ -14,7 +15,7 @@ define build
 endef
 run_tests = ctest --test-dir $(1) --output-on-failure --no-tests=error $(and $(2),--tests-regex '$(2)')
 
-.PHONY: build announce setup setup-test setup-check demo test bench install format format-check lint asan tsan fuzz neon cuda clean
+.PHONY: build announce setup setup-test setup-check demo test bench install format format-check lint asan tsan fuzz neon cuda wheels clean
 .DEFAULT_GOAL := build
 
 setup:
@@ -74,6 +75,9 @@ neon: setup-check
 
 cuda: setup
 	@JOBS=$(JOBS) scripts/compile_cuda.sh
+
+wheels: setup
+	@JOBS=$(JOBS) scripts/wheels/build.sh $(WHEELS)
 
 clean:
 	@rm -rf build build-*

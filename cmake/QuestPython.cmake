@@ -12,5 +12,7 @@ endif()
 set(component COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY python/quest_attention DESTINATION . ${component} PATTERN __pycache__ EXCLUDE)
 install(TARGETS ${libraries} LIBRARY DESTINATION quest_attention/lib ${component})
-install(FILES $<TARGET_FILE:hwy::hwy> DESTINATION quest_attention/lib RENAME $<TARGET_SONAME_FILE_NAME:hwy::hwy>
-  ${component})
+if(NOT QUEST_MANYLINUX)  # which has Highway inside
+  install(FILES $<TARGET_FILE:hwy::hwy> DESTINATION quest_attention/lib RENAME $<TARGET_SONAME_FILE_NAME:hwy::hwy>
+    ${component})
+endif()
