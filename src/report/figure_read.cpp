@@ -130,6 +130,44 @@ FileHeat heat_of(const Json& panel, const std::string& place) {
   return heat;
 }
 
+double part(const Json& node, const char* key, const std::string& place) {
+  const Json& value = member(node, key, place);
+  if (!value.is_number() || !(value.get<double>() >= 0.0 && value.get<double>() <= 1.0)) {
+    refuse(place + ": \"" + key + "\" was expected to be a number from 0 to 1, got " + value.dump());
+  }
+  return value.get<double>();
+}
+
+std::size_t node_number(const Json& value, std::size_t nodes, const std::string& place) {
+  if (!value.is_number_unsigned() || value.get<std::size_t>() >= nodes) {
+    refuse(place + " was expected to hold numbers of nodes, from 0 to " + std::to_string(nodes - 1) + ", got " +
+           value.dump());
+  }
+  return value.get<std::size_t>();
+}
+
+FileGraph graph_of(const Json& panel, const std::string& place) {
+  FileGraph graph;
+  for (const Json& node : list(panel, "nodes", place)) {
+    const std::string where = place + ", node " + std::to_string(graph.nodes.size() + 1);
+    const bool is_wrong = node.is_object() && node.contains("wrong") && node.at("wrong") == true;
+    graph.nodes.push_back({.x = part(node, "x", where),
+                           .y = part(node, "y", where),
+                           .kind = text(node, "kind", where),
+                           .is_wrong = is_wrong,
+                           .text = text(node, "text", where)});
+  }
+  if (!panel.contains("edges") || panel.at("edges").empty()) return graph;
+  for (const Json& edge : list(panel, "edges", place)) {
+    const std::string where = place + ", edge " + std::to_string(graph.edges.size() + 1);
+    if (!edge.is_array()) refuse(where + " was expected to be a list");
+    check_lengths(edge.size(), 2, where);
+    graph.edges.emplace_back(node_number(edge[0], graph.nodes.size(), where),
+                             node_number(edge[1], graph.nodes.size(), where));
+  }
+  return graph;
+}
+
 FilePanel panel_of(const Json& json, const std::string& place) {
   const Json& kind = member(json, "kind", place);
   FilePanel panel{.title = text(json, "title", place),
@@ -141,18 +179,23 @@ FilePanel panel_of(const Json& json, const std::string& place) {
     panel.content = bars_of(json, place);
   } else if (kind == "heat") {
     panel.content = heat_of(json, place);
+  } else if (kind == "graph") {
+    panel.content = graph_of(json, place);
   } else {
-    refuse(place + ": \"kind\" was expected to be \"line\", \"bars\" or \"heat\", got " + kind.dump());
+    refuse(place + R"(: "kind" was expected to be "line", "bars", "heat" or "graph", got )" + kind.dump());
   }
   return panel;
 }
 
-std::size_t line_names(const FigureFile& figure) {
+// What needs a colour of its own.
+std::size_t colored_names(const FigureFile& figure) {
   std::set<std::string> known;
   for (const FilePanel& panel : figure.panels) {
-    const auto* lines = std::get_if<FileLines>(&panel.content);
-    if (lines == nullptr) continue;
-    for (const FileSeries& series : lines->series) known.insert(series.name);
+    if (const auto* lines = std::get_if<FileLines>(&panel.content)) {
+      for (const FileSeries& series : lines->series) known.insert(series.name);
+    } else if (const auto* graph = std::get_if<FileGraph>(&panel.content)) {
+      for (const FileNode& node : graph->nodes) known.insert(node.kind);
+    }
   }
   return known.size();
 }
@@ -174,8 +217,8 @@ FigureFile figure_of(const std::string& name, const Json& json) {
   for (const Json& panel : list(json, "panels", "it")) {
     figure.panels.push_back(panel_of(panel, "panel " + std::to_string(figure.panels.size() + 1)));
   }
-  if (line_names(figure) > kSeriesColors) {
-    refuse("its lines have " + std::to_string(line_names(figure)) + " names, and there are " +
+  if (colored_names(figure) > kSeriesColors) {
+    refuse("its lines and nodes have " + std::to_string(colored_names(figure)) + " names, and there are " +
            std::to_string(kSeriesColors) + " colours; write several figures, or bars or heat");
   }
   return figure;

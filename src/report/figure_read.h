@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,18 +36,31 @@ struct FileHeat {
   std::vector<std::vector<std::optional<double>>> cells;  // [row][column], from 0 to 1
 };
 
+struct FileNode {
+  double x = 0.0;  // both from 0 to 1
+  double y = 0.0;
+  std::string kind;  // has a colour of its own
+  bool is_wrong = false;
+  std::string text;
+};
+
+struct FileGraph {
+  std::vector<FileNode> nodes;
+  std::vector<std::pair<std::size_t, std::size_t>> edges;
+};
+
 struct FilePanel {
   std::string title;
   std::string x_title;
   std::string y_title;
-  std::variant<FileLines, FileBars, FileHeat> content;
+  std::variant<FileLines, FileBars, FileHeat, FileGraph> content;
 };
 
 struct FigureFile {
   std::string id;
   std::string title;
   std::string caption;
-  std::vector<FilePanel> panels;  // the lines of all have no more names than there are colours
+  std::vector<FilePanel> panels;  // lines and nodes of all have no more names than there are colours
 };
 
 struct FigureFiles {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "report/charts/bar_chart.h"
+#include "report/charts/graph_drawing.h"
 #include "report/charts/heat_map.h"
 #include "report/charts/line_chart.h"
 #include "report/charts/palette.h"
@@ -91,6 +93,12 @@ std::string bars_name(const PanelOfRun& of_run, const Names& runs) {
   return runs.size() == 1 ? std::get<FileBars>(of_run.panel->content).name : runs[of_run.run];
 }
 
+std::set<std::string> node_kinds(const PanelOfRun& of_run) {
+  std::set<std::string> kinds;
+  for (const FileNode& node : std::get<FileGraph>(of_run.panel->content).nodes) kinds.insert(node.kind);
+  return kinds;
+}
+
 // What has a colour, in their order. Runs have the same as in the other figures of a page.
 Names colored(const std::vector<Shared>& panels, const Names& runs) {
   Names names;
@@ -99,6 +107,8 @@ Names colored(const std::vector<Shared>& panels, const Names& runs) {
       for (const NamedLine& line : named_lines(shared, runs)) names.push_back(line.name);
     } else if (std::holds_alternative<FileBars>(shared.front().panel->content)) {
       for (const PanelOfRun& of_run : shared) names.push_back(bars_name(of_run, runs));
+    } else if (std::holds_alternative<FileGraph>(shared.front().panel->content)) {
+      for (const PanelOfRun& of_run : shared) std::ranges::copy(node_kinds(of_run), std::back_inserter(names));
     }
   }
   const bool has_runs = runs.size() > 1 && std::ranges::find_first_of(names, runs) != names.end();
@@ -127,6 +137,8 @@ class Drawing {
       add_lines(shared);
     } else if (std::holds_alternative<FileBars>(content)) {
       add_bars(shared);
+    } else if (std::holds_alternative<FileGraph>(content)) {
+      for (const PanelOfRun& of_run : shared) add_graph(of_run);
     } else {
       for (const PanelOfRun& of_run : shared) add_heat(of_run);
     }
@@ -187,10 +199,32 @@ class Drawing {
     figure_.panels.push_back(bar_chart(chart));
   }
 
+  // Which stands in a figure of several runs alone.
+  [[nodiscard]] std::string own_title(const PanelOfRun& of_run) const {
+    const std::string& title = of_run.panel->title;
+    if (runs_.size() == 1) return title;
+    return runs_[of_run.run] + (title.empty() ? "" : ", " + title);
+  }
+
+  void add_graph(const PanelOfRun& of_run) {
+    FilePanel panel = *of_run.panel;
+    const auto& graph = std::get<FileGraph>(panel.content);
+    panel.title = own_title(of_run);
+    GraphDrawing drawing{.title = panel.title, .nodes = {}, .edges = graph.edges};
+    for (const FileNode& node : graph.nodes) {
+      drawing.nodes.push_back(
+          {.x = node.x, .y = node.y, .color = color_of(node.kind), .is_wrong = node.is_wrong, .text = node.text});
+    }
+    std::map<std::string, double> counts;
+    for (const FileNode& node : graph.nodes) counts[node.kind] += 1.0;
+    for (const auto& [kind, count] : counts) add_row(panel, kind, "nodes", count);
+    figure_.panels.push_back(graph_drawing(drawing));
+  }
+
   void add_heat(const PanelOfRun& of_run) {
     FilePanel panel = *of_run.panel;
     const auto& heat = std::get<FileHeat>(panel.content);
-    if (runs_.size() > 1) panel.title = runs_[of_run.run] + (panel.title.empty() ? "" : ", " + panel.title);
+    panel.title = own_title(of_run);
     for (std::size_t row = 0; row < heat.rows.size(); ++row) {
       for (std::size_t column = 0; column < heat.columns.size(); ++column) {
         add_row(panel, heat.rows[row], heat.columns[column], heat.cells[row][column]);

@@ -41,6 +41,29 @@ constexpr const char* kBars =
     R"({"kind": "bars", "x_title": "corruption", "y_title": "accuracy", "series": [{"name": "ours", "x": ["fog", 2], "y": [0.5, null]}]})";
 constexpr const char* kHeat =
     R"({"kind": "heat", "x_title": "given", "y_title": "true", "rows": ["a", "<b>"], "columns": [1, 2, 3], "cells": [[0, 0.5, 1], [null, 0, 0]]})";
+constexpr const char* kGraph =
+    R"({"kind": "graph", "title": "g", "edges": [[0, 1], [1, 1]], "nodes": [
+      {"x": 0, "y": 1, "kind": "class 1", "wrong": true, "text": "<first>"}, {"x": 0.5, "y": 0.25, "kind": "class 0"}]})";
+
+TEST(FigureFiles, HoldGraphs) {
+  const auto figure = figure_of(kGraph);
+  ASSERT_EQ(figure.panels.size(), 1U);
+  const auto& graph = std::get<FileGraph>(figure.panels[0].content);
+  ASSERT_EQ(graph.nodes.size(), 2U);
+  EXPECT_EQ(graph.nodes[0].kind, "class 1");
+  EXPECT_TRUE(graph.nodes[0].is_wrong);
+  EXPECT_FALSE(graph.nodes[1].is_wrong);
+  EXPECT_EQ(graph.nodes[1].y, 0.25);
+  EXPECT_EQ(graph.edges[1], (std::pair<std::size_t, std::size_t>(1, 1)));
+  const std::vector<RunFigures> runs = {{"run", {figure}}};
+  const auto figures = file_figures(runs);
+  ASSERT_EQ(figures.size(), 1U);
+  EXPECT_EQ(figures[0].legend.size(), 2U);
+  EXPECT_EQ(figures[0].panels[0].summary, "2 nodes, 2 edges, 1 nodes taken for another class.");
+  const auto html = figure_html(figures[0]);
+  EXPECT_NE(html.find("&lt;first&gt;"), std::string::npos);
+  EXPECT_EQ(html.find("<first>"), std::string::npos);
+}
 
 TEST(FigureFiles, HoldLinesBarsAndHeat) {
   const auto figure = figure_of(std::string(kLines) + "," + kBars + "," + kHeat);
@@ -92,7 +115,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BrokenFigure{"", "it: \"panels\" was expected to be a list with entries"},
         BrokenFigure{"3", "panel 1 was expected to have \"kind\""},
-        BrokenFigure{R"({"kind": "pie"})", R"(panel 1: "kind" was expected to be "line", "bars" or "heat", got "pie")"},
+        BrokenFigure{R"({"kind": "pie"})",
+                     R"(panel 1: "kind" was expected to be "line", "bars", "heat" or "graph", got "pie")"},
         BrokenFigure{R"({"kind": 3})", "got 3"},
         BrokenFigure{R"({"kind": "line", "title": 3})", "panel 1: \"title\" was expected to be a text"},
         BrokenFigure{R"({"kind": "line"})", "panel 1 was expected to have \"series\""},
@@ -119,6 +143,12 @@ INSTANTIATE_TEST_SUITE_P(
                      "panel 1, row 1 was expected to have 1 entries, got 2"},
         BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [[1.5]]})",
                      "row 1 was expected to hold numbers from 0 to 1"},
+        BrokenFigure{R"({"kind": "graph", "nodes": [{"x": 2, "y": 0}]})",
+                     R"(panel 1, node 1: "x" was expected to be a number from 0 to 1, got 2)"},
+        BrokenFigure{R"({"kind": "graph", "nodes": [{"x": 0, "y": 0}], "edges": [[0, 1]]})",
+                     "panel 1, edge 1 was expected to hold numbers of nodes, from 0 to 0, got 1"},
+        BrokenFigure{R"({"kind": "graph", "nodes": [{"x": 0, "y": 0}], "edges": [[0]]})",
+                     "panel 1, edge 1 was expected to have 2 entries, got 1"},
         BrokenFigure{R"({"kind": "heat", "rows": ["a"], "columns": ["b"], "cells": [3]})",
                      "row 1 was expected to be a list"}));
 

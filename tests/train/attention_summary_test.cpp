@@ -84,6 +84,31 @@ nn::AttentionProbe plain_probe(const at::Tensor& q, const at::Tensor& k, const A
   return {.q = q, .k = k, .options = options, .stats = attention_with_stats(q, k, k, options).stats};
 }
 
+// Sequences of a packed batch are those of a padded one: what is a mean over sequences stays one.
+TEST(PackedSummary, IsThatOfTheSequences) {
+  torch::manual_seed(1);
+  const std::vector<std::int64_t> lengths = {5, 1, 9};
+  const at::Tensor tokens = torch::randn({1, 2, 15, 8});
+  const at::Tensor bounds = torch::tensor({0, 5, 5, 6, 15}, at::kInt);  // one sequence has no token
+  const LayerRecord packed = record_of(plain_probe(tokens, tokens, {.cu_seqlens_q = bounds, .cu_seqlens_k = bounds}));
+  std::vector<double> sink(2);
+  std::vector<double> entropy(2);
+  std::int64_t first = 0;
+  for (const auto length : lengths) {
+    const at::Tensor own = tokens.narrow(2, first, length);
+    const LayerRecord record = record_of(plain_probe(own, own));
+    for (std::size_t head = 0; head < 2; ++head) {
+      sink[head] += record.sink[head] / 3.0;
+      entropy[head] += record.entropy[head] * static_cast<double>(length) / 15.0;
+    }
+    first += length;
+  }
+  for (std::size_t head = 0; head < 2; ++head) {
+    EXPECT_NEAR(packed.sink[head], sink[head], 1e-5);
+    EXPECT_NEAR(packed.entropy[head], entropy[head], 1e-5);
+  }
+}
+
 TEST(SummaryQuantiles, AreThoseOfAllTokens) {
   torch::manual_seed(1);
   const at::Tensor q = torch::randn({2, 3, 33, 8}) * torch::arange(1, 4).view({1, 3, 1, 1});

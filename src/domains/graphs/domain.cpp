@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "data/sets/graph_benchmarks.h"
+#include "domains/graphs/drawing.h"
+#include "domains/graphs/entropy_figure.h"
 #include "domains/graphs/graph_loop.h"
 #include "domains/graphs/graph_task.h"
 
@@ -51,7 +53,11 @@ domains::Domain domain() {
                      .summary = "GraphGPS on benchmarks of graphs: classes of nodes or graphs, targets, pairs",
                      .factory = graph_task_factory,
                      .python_loop = domains::PythonLoop{.program = kGraphLoop, .facts = loop_facts}}},
-          .data_sets = data::graph_benchmark_sets()};
+          .data_sets = data::graph_benchmark_sets(),
+          .evaluations = {{.name = "drawing",
+                           .summary = "draw a few graphs with what the model takes their nodes for",
+                           .make = graph_drawing}},
+          .figures = entropy_figures};
 }
 
 }  // namespace quest::graphs

@@ -56,29 +56,39 @@ data::GraphSet load(const GraphOptions& options, const data::Progress& progress 
   const auto terms_of = [&](GraphEncoding encoding) {
     return options.model.encoding() == encoding ? options.model.encoding_terms() : 0;
   };
-  return data::with_cached_encodings(data::load_graphs(options.source, part(0.0, kLoading)),
-                                     {.laplacian_terms = terms_of(GraphEncoding::laplacian),
-                                      .walk_steps = terms_of(GraphEncoding::random_walk)},
-                                     part(kLoading, 1.0));
+  return data::with_cached_encodings(
+      data::load_graphs(options.source, part(0.0, kLoading)),
+      {.laplacian_terms = terms_of(GraphEncoding::laplacian), .walk_steps = terms_of(GraphEncoding::random_walk)},
+      part(kLoading, 1.0));
 }
 
-// One logit tells two classes of nodes apart.
+// As the reference code has it, one logit tells two classes of nodes apart, and where nodes are to be told apart, their
+// own type is a one-hot vector before a linear layer.
 models::GraphGpsOptions completed(models::GraphGpsOptions options, const data::GraphSet& set) {
   const auto& schema = set.schema();
-  const bool is_binary = schema.task == data::GraphTask::node_classes && schema.outputs == 2;
-  return options.outputs(is_binary ? 1 : schema.outputs)
-      .node_categories(schema.node_categories)
-      .node_values(set.node_values())
+  const bool tells_nodes = schema.task == data::GraphTask::node_classes;
+  const bool is_one_hot = tells_nodes && schema.node_categories.size() == 1;
+  options.outputs(tells_nodes && schema.outputs == 2 ? 1 : schema.outputs)
       .edge_categories(schema.edge_categories)
       .edge_values(set.edge_values());
+  if (is_one_hot) return options.node_values(schema.node_categories.front());
+  return options.node_categories(schema.node_categories).node_values(set.node_values());
+}
+
+at::Tensor rows_of_types(const at::Tensor& ids, std::int64_t categories) {
+  return at::zeros({ids.size(0), categories}, ids.options().dtype(at::kFloat)).scatter_(1, ids, 1.0);
 }
 
 std::string_view text_of(data::GraphTask task) {
   switch (task) {
-    case data::GraphTask::node_classes: return "classes of nodes";
-    case data::GraphTask::graph_classes: return "classes of graphs";
-    case data::GraphTask::graph_targets: return "targets of graphs";
-    case data::GraphTask::pairs: return "pairs of nodes";
+    case data::GraphTask::node_classes:
+      return "classes of nodes";
+    case data::GraphTask::graph_classes:
+      return "classes of graphs";
+    case data::GraphTask::graph_targets:
+      return "targets of graphs";
+    case data::GraphTask::pairs:
+      return "pairs of nodes";
   }
   return "";
 }
@@ -99,31 +109,34 @@ void check(const GraphOptions& options, const data::GraphSchema& schema) {
       schema.task == data::GraphTask::graph_classes || schema.task == data::GraphTask::graph_targets;
   const bool pools = options.model.pooling() != models::GraphPooling::none;
   if (predicts_graphs != pools) {
-    throw recipe::RecipeError(schema.name + " has " + std::string(text_of(schema.task)) + "; set model.pooling = " +
-                              (predicts_graphs ? "\"mean\" or \"sum\"" : "\"none\""));
+    throw recipe::RecipeError(schema.name + " has " + std::string(text_of(schema.task)) +
+                              "; set model.pooling = " + (predicts_graphs ? "\"mean\" or \"sum\"" : "\"none\""));
   }
   const bool scores_pairs = options.model.head() == models::GraphHead::pairs;
   if (scores_pairs != (schema.task == data::GraphTask::pairs)) {
-    throw recipe::RecipeError(schema.name + " has " + std::string(text_of(schema.task)) + "; set model.head = " +
-                              (scores_pairs ? "\"mlp\" or \"halving\"" : "\"pairs\""));
+    throw recipe::RecipeError(schema.name + " has " + std::string(text_of(schema.task)) +
+                              "; set model.head = " + (scores_pairs ? "\"mlp\" or \"halving\"" : "\"pairs\""));
   }
 }
 
-models::GraphBatch inputs_of(const data::Batch& batch) {
-  return {.offsets = batch["offsets"],
-          .graph = batch["graph"],
-          .edges = {.source = batch["source"],
-                    .target = batch["target"],
-                    .edge_offsets = batch["edge_offsets"],
-                    .by_source = batch["by_source"],
-                    .source_offsets = batch["source_offsets"]},
-          .node_ids = batch.get("node_ids"),
-          .node_values = batch.get("node_values"),
-          .edge_ids = batch.get("edge_ids"),
-          .edge_values = batch.get("edge_values"),
-          .lap_vectors = batch.get("lap_vectors"),
-          .lap_values = batch.get("lap_values"),
-          .rwse = batch.get("rwse")};
+models::GraphBatch inputs_of(const data::Batch& batch, const models::GraphGpsOptions& model) {
+  models::GraphBatch inputs = {.offsets = batch["offsets"],
+                               .graph = batch["graph"],
+                               .edges = {.source = batch["source"],
+                                         .target = batch["target"],
+                                         .edge_offsets = batch["edge_offsets"],
+                                         .by_source = batch["by_source"],
+                                         .source_offsets = batch["source_offsets"]},
+                               .node_ids = batch.get("node_ids"),
+                               .node_values = batch.get("node_values"),
+                               .edge_ids = batch.get("edge_ids"),
+                               .edge_values = batch.get("edge_values"),
+                               .lap_vectors = batch.get("lap_vectors"),
+                               .lap_values = batch.get("lap_values"),
+                               .rwse = batch.get("rwse")};
+  const bool is_one_hot = model.node_values() > 0 && !inputs.node_values.defined();
+  if (is_one_hot) inputs.node_values = rows_of_types(inputs.node_ids, model.node_values());
+  return inputs;
 }
 
 class GpsTask final : public GraphTask {
@@ -169,7 +182,7 @@ class GpsTask final : public GraphTask {
     return set_.batch(graphs, {.each = kNegativesPerPair, .random = [&draw](std::size_t i) { return draw.random(i); }});
   }
 
-  at::Tensor outputs(const data::Batch& batch) override { return model_(inputs_of(batch)); }
+  at::Tensor outputs(const data::Batch& batch) override { return model_(inputs_of(batch, model_->options)); }
 
   train::Losses loss(const data::Batch& batch, const train::Moment& /*moment*/) override {
     return {.total = objective_.loss(outputs(batch), batch), .weight = weight(batch)};

@@ -66,20 +66,38 @@ at::Tensor norm_quantiles(const at::Tensor& norms) {
   return tokens.gather(1, (padding + (last * parts).to(at::kLong)).clamp_max(tokens.size(1) - 1));
 }
 
+// The largest share of a sequence's attention that one key receives, [H]: the mean over the sequences that have keys.
+at::Tensor sink_scores(const nn::AttentionProbe& probe, const at::Tensor& seeing) {
+  const at::Tensor& key_mass = probe.stats.key_mass;
+  if (!probe.options.cu_seqlens_q.defined()) return (key_mass.amax(-1) / seeing.sum(-1).clamp_min(1)).mean(0);
+  const auto by_sequence = [](const at::Tensor& values, const at::Tensor& offsets, const char* how) {
+    const at::Tensor bounds = offsets.to(values.device(), at::kLong);
+    const at::Tensor numbers = at::arange(values.size(1), bounds.options());
+    const at::Tensor sequence = at::searchsorted(bounds, numbers, /*out_int32=*/false, /*right=*/true) - 1;
+    return at::zeros({values.size(0), bounds.size(0) - 1}, values.options())
+        .scatter_reduce(1, sequence.expand_as(values), values, how, /*include_self=*/true);
+  };
+  const at::Tensor largest = by_sequence(key_mass.squeeze(0), probe.options.cu_seqlens_k, "amax");
+  const at::Tensor queries =
+      by_sequence(seeing.squeeze(0).to(largest.scalar_type()), probe.options.cu_seqlens_q, "sum");
+  const at::Tensor has_queries = queries > 0;
+  return (largest / queries.clamp_min(1)).sum(1) / has_queries.sum(1).clamp_min(1);
+}
+
 }  // namespace
 
 at::Tensor summarize(const nn::AttentionProbe& probe) {
   const at::NoGradGuard no_grad;
   const auto& stats = probe.stats;
   const Pairs at = pairs_of_largest(probe);
-  const at::Tensor seeing = (stats.max_logit > kMinusInfinity).sum(-1);  // [B, H], queries that see a key
+  const at::Tensor seeing = stats.max_logit > kMinusInfinity;  // [B, H, N], queries that see a key
   const at::Tensor figures = at::stack(
       {
           stats.max_logit.index({at.batch, at.head, at.query}),
           stats.q_norm.index({at.batch, at.head, at.query}),
           stats.k_norm.index({at.batch, at.key_head, at.key}),
-          stats.entropy.sum(at::IntArrayRef{0, 2}) / seeing.sum(0).clamp_min(1),
-          (stats.key_mass.amax(-1) / seeing.clamp_min(1)).mean(0),
+          stats.entropy.sum(at::IntArrayRef{0, 2}) / seeing.sum(at::IntArrayRef{0, 2}).clamp_min(1),
+          sink_scores(probe, seeing),
       },
       1);
   const at::Tensor key_norms = norm_quantiles(stats.k_norm).index_select(0, at.key_head);

@@ -45,6 +45,14 @@ void check_cells(const Json& panel) {
   }
 }
 
+void check_edges(const Json& panel) {
+  const auto nodes = list(panel, "nodes").size();
+  for (const auto& edge : list(panel, "edges")) {
+    const bool is_pair = edge.is_array() && edge.size() == 2;
+    if (!is_pair || edge[0] >= nodes || edge[1] >= nodes) refuse("edges that are two places in \"nodes\"", edge);
+  }
+}
+
 void check(const Json& figure) {
   if (!is_file_name(figure.value("id", ""))) refuse("an \"id\" of letters, digits, \"-\", \"_\" and \".\"", figure);
   for (const auto& panel : list(figure, "panels")) {
@@ -53,8 +61,10 @@ void check(const Json& figure) {
       check_series(panel, kind == "bars");
     } else if (kind == "heat") {
       check_cells(panel);
+    } else if (kind == "graph") {
+      check_edges(panel);
     } else {
-      refuse(R"(panels of the kind "line", "bars" or "heat")", panel);
+      refuse(R"(panels of the kind "line", "bars", "heat" or "graph")", panel);
     }
   }
 }
