@@ -55,7 +55,8 @@ TEST(FigureFiles, HoldGraphs) {
   EXPECT_FALSE(graph.nodes[1].is_wrong);
   EXPECT_EQ(graph.nodes[1].y, 0.25);
   EXPECT_EQ(graph.edges[1], (std::pair<std::size_t, std::size_t>(1, 1)));
-  const std::vector<RunFigures> runs = {{"run", {figure}}};
+  const std::vector<FigureFile> files = {figure};
+  const std::vector<RunFigures> runs = {{.run = "run", .figures = files}};
   const auto figures = file_figures(runs);
   ASSERT_EQ(figures.size(), 1U);
   EXPECT_EQ(figures[0].legend.size(), 2U);
