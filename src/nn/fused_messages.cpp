@@ -1,8 +1,11 @@
 #include "nn/fused_messages.h"
 
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/torch.h>
 
 #include "nn/kernels/messages.h"
+#include "nn/kernels/messages_gpu.h"
 #include "ops/parallel.h"
 
 namespace quest::nn {
@@ -14,9 +17,16 @@ using torch::autograd::variable_list;
 // What a column of an edge costs in arithmetic that would take as long.
 constexpr double kFlopsPerMessage = 20.0;
 
-template <typename Run>
-void for_each_node(std::int64_t nodes, const at::Tensor& messages, const Run& run) {
-  ops::run_tasks(nodes, kFlopsPerMessage * static_cast<double>(messages.numel()), run);
+// The CPU's kernels for ranges of nodes on its threads; the GPU's for all of them, on torch's stream.
+template <typename OnCpu, typename OnGpu>
+void for_each_node(std::int64_t nodes, const at::Tensor& messages, const OnCpu& on_cpu, const OnGpu& on_gpu) {
+  if (messages.is_cpu()) {
+    ops::run_tasks(nodes, kFlopsPerMessage * static_cast<double>(messages.numel()), on_cpu);
+    return;
+  }
+  const c10::DeviceGuard guard(messages.device());
+  const auto stream = c10::impl::VirtualGuardImpl(messages.device().type()).getStream(messages.device());
+  on_gpu(*kernels::gpu_messages(), stream.native_handle());
 }
 
 GraphEdges dense(const GraphEdges& edges) {
@@ -47,8 +57,8 @@ constexpr std::size_t kEdgeTensors = 5;
 GraphEdges edges_of(const variable_list& saved) { return {saved[0], saved[1], saved[2], saved[3], saved[4]}; }
 
 void check_first_derivative() {
-  TORCH_CHECK(!at::GradMode::is_enabled(), "quest::nn: message passing has no second derivatives in float32 on the ",
-              "CPU; use float64 for them");
+  TORCH_CHECK(!at::GradMode::is_enabled(), "quest::nn: message passing has no second derivatives in float32; use ",
+              "float64 for them");
 }
 
 struct GineSums : torch::autograd::Function<GineSums> {
@@ -56,9 +66,11 @@ struct GineSums : torch::autograd::Function<GineSums> {
                             const GraphEdges& edges) {
     const kernels::GineProblem problem = problem_of(nodes, features, edges);
     const at::Tensor sums = at::empty_like(nodes);
-    for_each_node(nodes.size(0), features, [&](std::int64_t first, std::int64_t last) {
-      kernels::gine_sums(problem, sums.mutable_data_ptr<float>(), first, last);
-    });
+    auto* to = sums.mutable_data_ptr<float>();
+    for_each_node(
+        nodes.size(0), features,
+        [&](std::int64_t first, std::int64_t last) { kernels::gine_sums(problem, to, first, last); },
+        [&](const auto& gpu, void* stream) { gpu.gine_sums(problem, to, nodes.size(0), stream); });
     context->save_for_backward(with_edges({nodes, features}, edges));
     return sums;
   }
@@ -74,12 +86,24 @@ struct GineSums : torch::autograd::Function<GineSums> {
     const at::Tensor grad_features = at::empty_like(features);
     const float* from = grad.const_data_ptr<float>();
     float* to_features = grad_features.mutable_data_ptr<float>();
-    for_each_node(nodes.size(0), features, [&](std::int64_t first, std::int64_t last) {
-      kernels::gine_feature_gradients(problem, from, to_features, first, last);
-    });
-    for_each_node(nodes.size(0), features, [&](std::int64_t first, std::int64_t last) {
-      kernels::gine_node_gradients(problem, from, to_features, grad_nodes.mutable_data_ptr<float>(), first, last);
-    });
+    auto* to_nodes = grad_nodes.mutable_data_ptr<float>();
+    const std::int64_t count = nodes.size(0);
+    for_each_node(
+        count, features,
+        [&](std::int64_t first, std::int64_t last) {
+          kernels::gine_feature_gradients(problem, from, to_features, first, last);
+        },
+        [&](const auto& gpu, void* stream) {
+          gpu.gine_feature_gradients(problem, from, to_features, count, stream);
+        });
+    for_each_node(
+        count, features,
+        [&](std::int64_t first, std::int64_t last) {
+          kernels::gine_node_gradients(problem, from, to_features, to_nodes, first, last);
+        },
+        [&](const auto& gpu, void* stream) {
+          gpu.gine_node_gradients(problem, from, to_features, to_nodes, count, stream);
+        });
     return {grad_nodes, grad_features, at::Tensor()};
   }
 
@@ -105,9 +129,13 @@ struct GatedMessages : torch::autograd::Function<GatedMessages> {
                                         .inverse = inverse.mutable_data_ptr<float>(),
                                         .to = sums.mutable_data_ptr<float>()};
     const kernels::GatedProblem problem = problem_of(projections, terms, edges);
-    for_each_node(projections.size(0), terms, [&](std::int64_t first, std::int64_t last) {
-      kernels::gated_averages(problem, terms.const_data_ptr<float>(), results, first, last);
-    });
+    const auto* from = terms.const_data_ptr<float>();
+    for_each_node(
+        projections.size(0), terms,
+        [&](std::int64_t first, std::int64_t last) { kernels::gated_averages(problem, from, results, first, last); },
+        [&](const auto& gpu, void* stream) {
+          gpu.gated_averages(problem, from, results, projections.size(0), stream);
+        });
     context->save_for_backward(with_edges({projections, gates, average, inverse}, edges));
     context->set_materialize_grads(false);
     return {sums, gates};
@@ -133,12 +161,19 @@ struct GatedMessages : torch::autograd::Function<GatedMessages> {
         .grad_gates = grad_gates.defined() ? grad_gates.const_data_ptr<float>() : nullptr,
         .grad_terms = grad_terms.mutable_data_ptr<float>(),
         .grad_projections = grad_projections.mutable_data_ptr<float>()};
-    for_each_node(projections.size(0), gates, [&](std::int64_t first, std::int64_t last) {
-      kernels::gated_target_gradients(problem, gradients, first, last);
-    });
-    for_each_node(projections.size(0), gates, [&](std::int64_t first, std::int64_t last) {
-      kernels::gated_source_gradients(problem, gradients, first, last);
-    });
+    const std::int64_t count = projections.size(0);
+    for_each_node(
+        count, gates,
+        [&](std::int64_t first, std::int64_t last) {
+          kernels::gated_target_gradients(problem, gradients, first, last);
+        },
+        [&](const auto& gpu, void* stream) { gpu.gated_target_gradients(problem, gradients, count, stream); });
+    for_each_node(
+        count, gates,
+        [&](std::int64_t first, std::int64_t last) {
+          kernels::gated_source_gradients(problem, gradients, first, last);
+        },
+        [&](const auto& gpu, void* stream) { gpu.gated_source_gradients(problem, gradients, count, stream); });
     return {grad_projections, grad_terms, at::Tensor()};
   }
 
@@ -150,6 +185,11 @@ struct GatedMessages : torch::autograd::Function<GatedMessages> {
 };
 
 }  // namespace
+
+bool has_fused_messages(const at::Tensor& nodes) {
+  if (nodes.scalar_type() != at::kFloat) return false;
+  return nodes.is_cpu() || (nodes.is_cuda() && kernels::gpu_messages() != nullptr);
+}
 
 at::Tensor fused_gine_sums(const at::Tensor& nodes, const at::Tensor& features, const GraphEdges& edges) {
   return GineSums::apply(nodes.contiguous(), features.contiguous(), dense(edges));

@@ -28,9 +28,6 @@ void check_offsets(const char* name, const at::Tensor& offsets, std::int64_t nod
               offsets[0].item<std::int64_t>(), " to ", offsets[nodes].item<std::int64_t>());
 }
 
-// What the fused kernels take; everything else goes through the plain formula.
-bool is_fused(const at::Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kFloat; }
-
 // Under autocast, projections are narrower than the sums over many edges may be.
 at::Tensor at_least_float32(const at::Tensor& x) { return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat); }
 
@@ -79,7 +76,7 @@ GraphEdges sorted_edges(const at::Tensor& source, const at::Tensor& target, std:
 at::Tensor gine_sums(const at::Tensor& nodes, const at::Tensor& features, const GraphEdges& edges) {
   const at::Tensor wide = at_least_float32(nodes);
   const at::Tensor wide_features = at_least_float32(features);
-  return is_fused(wide) ? fused_gine_sums(wide, wide_features, edges) : plain_gine_sums(wide, wide_features, edges);
+  return has_fused_messages(wide) ? fused_gine_sums(wide, wide_features, edges) : plain_gine_sums(wide, wide_features, edges);
 }
 
 GatedAverages gated_averages(const at::Tensor& projections, const at::Tensor& terms, const GraphEdges& edges) {
@@ -88,7 +85,7 @@ GatedAverages gated_averages(const at::Tensor& projections, const at::Tensor& te
               "got ", projections.sizes(), " and ", terms.sizes());
   const at::Tensor wide = at_least_float32(projections);
   const at::Tensor wide_terms = at_least_float32(terms);
-  return is_fused(wide) ? fused_gated_averages(wide, wide_terms, edges) : plain_gated_averages(wide, wide_terms, edges);
+  return has_fused_messages(wide) ? fused_gated_averages(wide, wide_terms, edges) : plain_gated_averages(wide, wide_terms, edges);
 }
 
 GineImpl::GineImpl(std::int64_t given) : dim(given) { reset(); }
