@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "nn/fused_batch_norm.h"
+#include "nn/gpu_batch_norm.h"
 
 namespace quest::nn {
 namespace {
@@ -43,11 +44,22 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const at::Tensor& residual, d
   const auto type = weight.scalar_type();
   const at::Tensor rows = in_type(x, type);
   const at::Tensor base = in_type(residual, type);
+  const at::Tensor no_statistics;
+  if (has_gpu_batch_norm(rows)) {
+    return gpu_batch_norm(rows, weight, bias, base,
+                          {.of_batch = of_batch,
+                           .running_mean = updates || !of_batch ? running_mean : no_statistics,
+                           .running_var = updates || !of_batch ? running_var : no_statistics,
+                           .eps = options.eps(),
+                           .momentum = options.momentum(),
+                           .dropout = dropout,
+                           .dropout_seed = dropout > 0.0 ? draw_seed() : 0});
+  }
   if (!x.is_cpu() || type != at::kFloat) {
     const at::Tensor y = x.size(0) == 0
                              ? rows * weight
-                             : at::batch_norm(rows, weight, bias, updates || !of_batch ? running_mean : at::Tensor(),
-                                              updates || !of_batch ? running_var : at::Tensor(), of_batch,
+                             : at::batch_norm(rows, weight, bias, updates || !of_batch ? running_mean : no_statistics,
+                                              updates || !of_batch ? running_var : no_statistics, of_batch,
                                               options.momentum(), options.eps(), /*cudnn_enabled=*/true);
     return base.defined() ? base + at::dropout(y.relu(), dropout, dropout > 0.0) : y;
   }

@@ -1,9 +1,8 @@
 #include "nn/fused_messages.h"
 
-#include <c10/core/DeviceGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/torch.h>
 
+#include "nn/gpu_stream.h"
 #include "nn/kernels/messages.h"
 #include "nn/kernels/messages_gpu.h"
 #include "ops/parallel.h"
@@ -24,9 +23,8 @@ void for_each_node(std::int64_t nodes, const at::Tensor& messages, const OnCpu& 
     ops::run_tasks(nodes, kFlopsPerMessage * static_cast<double>(messages.numel()), on_cpu);
     return;
   }
-  const c10::DeviceGuard guard(messages.device());
-  const auto stream = c10::impl::VirtualGuardImpl(messages.device().type()).getStream(messages.device());
-  on_gpu(*kernels::gpu_messages(), stream.native_handle());
+  const GpuStream stream(messages);
+  on_gpu(*kernels::gpu_messages(), stream);
 }
 
 GraphEdges dense(const GraphEdges& edges) {
@@ -93,9 +91,7 @@ struct GineSums : torch::autograd::Function<GineSums> {
         [&](std::int64_t first, std::int64_t last) {
           kernels::gine_feature_gradients(problem, from, to_features, first, last);
         },
-        [&](const auto& gpu, void* stream) {
-          gpu.gine_feature_gradients(problem, from, to_features, count, stream);
-        });
+        [&](const auto& gpu, void* stream) { gpu.gine_feature_gradients(problem, from, to_features, count, stream); });
     for_each_node(
         count, features,
         [&](std::int64_t first, std::int64_t last) {

@@ -76,7 +76,8 @@ GraphEdges sorted_edges(const at::Tensor& source, const at::Tensor& target, std:
 at::Tensor gine_sums(const at::Tensor& nodes, const at::Tensor& features, const GraphEdges& edges) {
   const at::Tensor wide = at_least_float32(nodes);
   const at::Tensor wide_features = at_least_float32(features);
-  return has_fused_messages(wide) ? fused_gine_sums(wide, wide_features, edges) : plain_gine_sums(wide, wide_features, edges);
+  return has_fused_messages(wide) ? fused_gine_sums(wide, wide_features, edges)
+                                  : plain_gine_sums(wide, wide_features, edges);
 }
 
 GatedAverages gated_averages(const at::Tensor& projections, const at::Tensor& terms, const GraphEdges& edges) {
@@ -85,7 +86,8 @@ GatedAverages gated_averages(const at::Tensor& projections, const at::Tensor& te
               "got ", projections.sizes(), " and ", terms.sizes());
   const at::Tensor wide = at_least_float32(projections);
   const at::Tensor wide_terms = at_least_float32(terms);
-  return has_fused_messages(wide) ? fused_gated_averages(wide, wide_terms, edges) : plain_gated_averages(wide, wide_terms, edges);
+  return has_fused_messages(wide) ? fused_gated_averages(wide, wide_terms, edges)
+                                  : plain_gated_averages(wide, wide_terms, edges);
 }
 
 GineImpl::GineImpl(std::int64_t given) : dim(given) { reset(); }

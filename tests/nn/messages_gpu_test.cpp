@@ -1,6 +1,7 @@
 // Message passing on a GPU, or interpreted, held to the CPU's kernels.
 
-#include <cuda_runtime_api.h>
+#include "nn/kernels/messages_gpu.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,40 +11,16 @@
 #include <vector>
 
 #include "base/random.h"
-#include "nn/kernels/messages_gpu.h"
+#include "tests/nn/on_gpu.h"
 
 namespace quest::nn::kernels {
 namespace {
 
-using Floats = std::vector<float>;
+using testing::expect_near;
+using testing::Floats;
+using testing::normals;
+using testing::OnGpu;
 using Integers = std::vector<std::int64_t>;
-
-void check(cudaError_t error) { ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error); }
-
-template <typename T>
-class OnGpu {
- public:
-  explicit OnGpu(std::size_t count) : count_(count) {
-    check(cudaMalloc(reinterpret_cast<void**>(&data_), std::max<std::size_t>(count, 1) * sizeof(T)));
-  }
-  explicit OnGpu(const std::vector<T>& values) : OnGpu(values.size()) {
-    check(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~OnGpu() { cudaFree(data_); }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-
-  [[nodiscard]] T* data() const { return data_; }
-  [[nodiscard]] std::vector<T> values() const {
-    std::vector<T> result(count_);
-    check(cudaMemcpy(result.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost));
-    return result;
-  }
-
- private:
-  T* data_ = nullptr;
-  std::size_t count_;
-};
 
 // Edges sorted by target; some nodes have none.
 struct Graph {
@@ -77,7 +54,11 @@ struct Graph {
 
 struct GraphOnGpu {
   explicit GraphOnGpu(const Graph& graph)
-      : source(graph.source), target(graph.target), into(graph.into), by_source(graph.by_source), out_of(graph.out_of) {}
+      : source(graph.source),
+        target(graph.target),
+        into(graph.into),
+        by_source(graph.by_source),
+        out_of(graph.out_of) {}
 
   [[nodiscard]] EdgeLists lists() const {
     return {source.data(), target.data(), into.data(), by_source.data(), out_of.data()};
@@ -90,20 +71,6 @@ struct GraphOnGpu {
   OnGpu<std::int64_t> out_of;
 };
 
-Floats normals(std::int64_t count, std::uint64_t name) {
-  base::Random random(2, {name});
-  Floats values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(random.normal()));
-  return values;
-}
-
-void expect_near(const Floats& ours, const Floats& expected, const char* what) {
-  ASSERT_EQ(ours.size(), expected.size());
-  float largest = 1.0F;
-  for (const float value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], expected[i], 4e-6F * largest) << what << " " << i;
-}
-
 struct Shape {
   std::int64_t nodes;
   std::int64_t edges;
@@ -114,8 +81,7 @@ class MessagesOnGpu : public ::testing::TestWithParam<Shape> {
  protected:
   MessagesOnGpu() : graph_(shape_.nodes, shape_.edges) {}
   void SetUp() override {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "skipped: no GPU";
+    if (!testing::has_gpu()) GTEST_SKIP() << "skipped: no GPU";
   }
 
   [[nodiscard]] static std::size_t count(std::int64_t rows, std::int64_t columns) {
@@ -176,8 +142,13 @@ struct Gated {
 
   GatedResults results() { return {gates.data(), average.data(), inverse.data(), to.data()}; }
   GatedGradients gradients(bool gates_are_read) {
-    return {gates.data(), average.data(), grad.data(), weighted.data(), gates_are_read ? grad_gates.data() : nullptr,
-            grad_terms.data(), grad_projections.data()};
+    return {gates.data(),
+            average.data(),
+            grad.data(),
+            weighted.data(),
+            gates_are_read ? grad_gates.data() : nullptr,
+            grad_terms.data(),
+            grad_projections.data()};
   }
 
   Memory projections, terms, grad, weighted, grad_gates;
@@ -213,8 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, MessagesOnGpu,
                                            Shape{1, 64, 100}));
 
 TEST(NanOnGpu, StaysWhereItIs) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "skipped: no GPU";
+  if (!testing::has_gpu()) GTEST_SKIP() << "skipped: no GPU";
   const Graph graph(6, 12);
   const GraphOnGpu there(graph);
   Floats x = normals(6 * 4, 1);

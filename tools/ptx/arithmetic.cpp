@@ -145,9 +145,11 @@ Execute fused(std::string_view type) {
       return fused_pair(a, b, c, bfloat16_value, [](double x) { return bfloat16_bits(static_cast<float>(x)); });
     });
   }
-  return type == "f32"
-             ? lanewise<float, float, float, float>([](float a, float b, float c) { return std::fma(a, b, c); })
-             : nullptr;
+  return for_type(type, [](auto t) -> Execute {
+    using T = decltype(t);
+    if constexpr (!std::is_floating_point_v<T>) return nullptr;
+    return lanewise<T, T, T, T>([](T a, T b, T c) { return static_cast<T>(std::fma(a, b, c)); });
+  });
 }
 
 // Rounded towards minus infinity.
@@ -205,11 +207,18 @@ Execute piecewise_move(std::string_view type) {
   return type == "b64" ? move_pieces<std::uint32_t, std::uint64_t> : nullptr;
 }
 
+template <typename T>
+Execute root_or_inverse(std::string_view name) {
+  if (name == "abs") return lanewise<T, T>([](T a) { return std::fabs(a); });
+  if (name == "sqrt") return lanewise<T, T>([](T a) { return std::sqrt(a); });
+  if (name == "rsqrt") return lanewise<T, T>([](T a) { return T{1} / std::sqrt(a); });
+  if (name == "rcp") return lanewise<T, T>([](T a) { return T{1} / a; });
+  return nullptr;
+}
+
 Execute function_of_one(const Name& name) {
-  if (name[0] == "abs") return lanewise<float, float>([](float a) { return std::fabs(a); });
-  if (name[0] == "sqrt") return lanewise<float, float>([](float a) { return std::sqrt(a); });
-  if (name[0] == "rsqrt") return lanewise<float, float>([](float a) { return 1.0F / std::sqrt(a); });
-  if (name[0] == "rcp") return lanewise<float, float>([](float a) { return 1.0F / a; });
+  if (name.back() == "f64") return root_or_inverse<double>(name[0]);
+  if (const Execute found = root_or_inverse<float>(name[0])) return found;
   if (name[0] == "ex2" && has_part(name, "ftz")) {
     return lanewise<float, float>([](float a) {
       const float power = std::exp2(a);

@@ -100,13 +100,13 @@ class GraphDrawing final : public eval::Evaluation {
     }
     eval::Findings findings{.metrics = {{"nodes", nodes}, {"right", right}}};
     if (panels.empty()) return findings;
-    findings.figures.push_back({{"id", "graphs"},
-                                {"title", "Graphs and what the model takes their nodes for"},
-                                {"caption",
-                                 "Graphs of the test split, in " + task.set().schema().name +
-                                     ". A node's colour is the class that the model gives it; a ring is a node "
-                                     "of another class. Point at a node to read both."},
-                                {"panels", std::move(panels)}});
+    findings.figures.push_back(
+        {{"id", "graphs"},
+         {"title", "Graphs and what the model takes their nodes for"},
+         {"caption", "Graphs of the test split, in " + task.set().schema().name +
+                         ". A node's colour is the class that the model gives it; a ring is a node "
+                         "of another class. Point at a node to read both."},
+         {"panels", std::move(panels)}});
     return findings;
   }
 

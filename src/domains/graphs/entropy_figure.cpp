@@ -28,8 +28,8 @@ std::vector<double> entropies(const report::TrainingRun& run) {
   return means;
 }
 
-using BySeed = std::vector<std::vector<double>>;                         // of each run, by layer
-using ByFormulation = std::map<std::string, BySeed>;                     // of a data set
+using BySeed = std::vector<std::vector<double>>;      // of each run, by layer
+using ByFormulation = std::map<std::string, BySeed>;  // of a data set
 using ByData = std::map<std::string, ByFormulation>;
 
 ByData read(std::span<const paper::Run> runs) {
@@ -68,14 +68,14 @@ std::vector<report::Figure> entropy_figures(std::span<const paper::Run> runs) {
   if (all.empty() || formulations.size() > report::kSeriesColors) return {};
   report::Figure figure{.id = "entropy-by-layer",
                         .title = "Entropy of attention, layer by layer",
-                        .caption = "At the end of training, in nats, mean over heads and queries: 0 looks at one node, "
-                                   "the logarithm of the number of nodes looks at all alike. Medians over seeds, and "
-                                   "the band between the quartiles.",
+                        .caption =
+                            "At the end of training, in nats, mean over heads and queries: 0 looks at one node, "
+                            "the logarithm of the number of nodes looks at all alike. Medians over seeds, and "
+                            "the band between the quartiles.",
                         .values = {.caption = "Entropy of attention", .columns = {"data", "series", "layer", "nats"}}};
   for (const auto& name : formulations) figure.legend.push_back({name, static_cast<int>(figure.legend.size())});
   for (const auto& [data, by_formulation] : all) {
-    report::LineChart chart{
-        .title = data, .x_title = "layer", .y_title = "entropy, nats", .empty_note = "not watched"};
+    report::LineChart chart{.title = data, .x_title = "layer", .y_title = "entropy, nats", .empty_note = "not watched"};
     for (const auto& [name, seeds] : by_formulation) {
       const auto color = static_cast<int>(std::distance(formulations.begin(), formulations.find(name)));
       chart.series.push_back(series_of(name, color, seeds));

@@ -154,7 +154,7 @@ void launch(const Body& body, std::int64_t nodes, void* stream) {
   const std::int64_t blocks = (nodes * body.p.dim + kThreads - 1) / kThreads;
   if (blocks == 0) return;
   for_each_column<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(body, nodes,
-                                                                                                  body.p.dim);
+                                                                                                     body.p.dim);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
     throw std::runtime_error(std::string("quest::nn: message passing failed on the GPU: ") + cudaGetErrorString(error));
@@ -162,15 +162,13 @@ void launch(const Body& body, std::int64_t nodes, void* stream) {
 }
 
 constexpr GpuMessages kMessages{
-    .gine_sums = [](const GineProblem& p, float* to, std::int64_t nodes, void* stream) {
-      launch(GineSums{p, to}, nodes, stream);
-    },
+    .gine_sums = [](const GineProblem& p, float* to, std::int64_t nodes,
+                    void* stream) { launch(GineSums{p, to}, nodes, stream); },
     .gine_feature_gradients = [](const GineProblem& p, const float* grad, float* grad_features, std::int64_t nodes,
                                  void* stream) { launch(GineFeatureGradients{p, grad, grad_features}, nodes, stream); },
-    .gine_node_gradients = [](const GineProblem& p, const float* grad, const float* grad_features, float* grad_nodes,
-                              std::int64_t nodes, void* stream) {
-      launch(GineNodeGradients{p, grad, grad_features, grad_nodes}, nodes, stream);
-    },
+    .gine_node_gradients =
+        [](const GineProblem& p, const float* grad, const float* grad_features, float* grad_nodes, std::int64_t nodes,
+           void* stream) { launch(GineNodeGradients{p, grad, grad_features, grad_nodes}, nodes, stream); },
     .gated_averages = [](const GatedProblem& p, const float* terms, const GatedResults& results, std::int64_t nodes,
                          void* stream) { launch(GatedAverages{p, terms, results}, nodes, stream); },
     .gated_target_gradients = [](const GatedProblem& p, const GatedGradients& gradients, std::int64_t nodes,

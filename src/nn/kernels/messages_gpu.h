@@ -1,7 +1,7 @@
 #pragma once
 
-// The messages of messages.h on NVIDIA GPUs, for all nodes at once: pointers lead into the GPU's memory, and the work is
-// queued on a stream, a cudaStream_t. Here too every sum belongs to one node and runs over its edges in their order.
+// The messages of messages.h on NVIDIA GPUs, for all nodes at once: pointers lead into the GPU's memory, and the work
+// is queued on a stream, a cudaStream_t. Here too every sum belongs to one node and runs over its edges in their order.
 
 #include "nn/kernels/messages.h"
 

@@ -32,9 +32,9 @@ std::string edges_of(const GraphDrawing& graph) {
 std::string node_of(const DrawnNode& node) {
   const std::string x = number(place_x(node), 1);
   const std::string y = number(place_y(node), 1);
-  const std::string circle =
-      node.is_wrong ? element("circle", {{"cx", x}, {"cy", y}, {"r", number(kRadius)}, {"class", "line"}})
-                    : element("circle", {{"cx", x}, {"cy", y}, {"r", number(kRadius)}, {"class", "bar"}});
+  const std::string circle = node.is_wrong
+                                 ? element("circle", {{"cx", x}, {"cy", y}, {"r", number(kRadius)}, {"class", "line"}})
+                                 : element("circle", {{"cx", x}, {"cy", y}, {"r", number(kRadius)}, {"class", "bar"}});
   return mark("node series" + std::to_string(node.color), node.text, circle);
 }
 

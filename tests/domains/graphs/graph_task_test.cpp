@@ -114,10 +114,10 @@ void write_copied_types(const std::filesystem::path& folder) {
 
 TEST_F(Graphs, WhatNeighboursAreIsLearned) {
   write_copied_types(in_folder("data"));
-  Experiment experiment("cluster", {"data.folder=" + in_folder("data").string(), "train.epochs=12",
-                                    "train.batch_size=4", "schedule.warmup_epochs=0", "model.depth=1", "model.dim=32",
-                                    "model.heads=2", "optimizer.lr=0.01", "data.train_graphs=12",
-                                    "data.evaluated_graphs=7"});
+  Experiment experiment(
+      "cluster", {"data.folder=" + in_folder("data").string(), "train.epochs=12", "train.batch_size=4",
+                  "schedule.warmup_epochs=0", "model.depth=1", "model.dim=32", "model.heads=2", "optimizer.lr=0.01",
+                  "data.train_graphs=12", "data.evaluated_graphs=7"});
   const auto ending = experiment.train_in(in_folder("run"));
   EXPECT_GT(ending.metrics.at("test_class_accuracy"), 0.9) << "chance is 0.167";
   EXPECT_EQ(experiment.task()->train_size(), 12);

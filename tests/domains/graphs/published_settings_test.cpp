@@ -29,13 +29,17 @@ const Item& table(const std::string& label) {
 
 // What the recipe says where the table has a row of that title; others have no key.
 std::string ours(const std::string& row, Settings& settings) {
-  const std::map<std::string, std::string> keys = {
-      {"GPS layers", "model.depth"},        {"hidden dim", "model.dim"},
-      {"heads", "model.heads"},             {"PE dim", "model.encoding_dim"},
-      {"batch size", "train.batch_size"},   {"epochs", "train.epochs"},
-      {"dropout", "model.dropout"},         {"attention dropout", "model.attention_dropout"},
-      {"learning rate", "optimizer.lr"},    {"warm-up epochs", "schedule.warmup_epochs"},
-      {"weight decay", "optimizer.weight_decay"}};
+  const std::map<std::string, std::string> keys = {{"GPS layers", "model.depth"},
+                                                   {"hidden dim", "model.dim"},
+                                                   {"heads", "model.heads"},
+                                                   {"PE dim", "model.encoding_dim"},
+                                                   {"batch size", "train.batch_size"},
+                                                   {"epochs", "train.epochs"},
+                                                   {"dropout", "model.dropout"},
+                                                   {"attention dropout", "model.attention_dropout"},
+                                                   {"learning rate", "optimizer.lr"},
+                                                   {"warm-up epochs", "schedule.warmup_epochs"},
+                                                   {"weight decay", "optimizer.weight_decay"}};
   const auto key = keys.find(row);
   return key == keys.end() ? "" : settings.at(key->second);
 }

@@ -44,9 +44,8 @@ inline data::Graph benchmark_graph(const data::GraphSchema& schema, std::int64_t
   const auto ring = torch::arange(nodes);
   const auto next = (ring + 1).remainder(nodes);
   const auto chord = (ring + nodes / 2).remainder(nodes);
-  data::Graph graph{.nodes = nodes,
-                    .source = torch::cat({ring, next, ring, chord}),
-                    .target = torch::cat({next, ring, chord, ring})};
+  data::Graph graph{
+      .nodes = nodes, .source = torch::cat({ring, next, ring, chord}), .target = torch::cat({next, ring, chord, ring})};
   const auto edges = graph.source.size(0);
   const bool is_picture = schema.node_categories.empty();
   const bool is_small_picture = schema.task == data::GraphTask::graph_classes;
