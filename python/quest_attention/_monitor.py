@@ -56,7 +56,7 @@ class Monitor:
         if not self.is_sampling or call.q.numel() == 0 or call.k.numel() == 0:
             return
         part = call.every_nth_sequence(self.every_sequence)
-        stats = statistics_of(part, None if lse is None else lse[:: self.every_sequence])
+        stats = statistics_of(part, None if lse is None else lse[..., :: self.every_sequence, :, :])
         with torch.no_grad():
             self.records.append(Record(self.step, self._layers[-1], summarize(part, stats)))
 

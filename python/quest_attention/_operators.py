@@ -66,7 +66,9 @@ def _empty_in_order_of(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _forward_shapes(*arguments: Any) -> tuple[Tensor, Tensor]:
     call = Call(*arguments)
     rows = call.q.shape[:3]
-    return _empty_in_order_of(call.q, (*rows, call.v.shape[3])), call.q.new_empty(rows, dtype=torch.float32)
+    has_two_parts = call.mask is not None and call.mask.is_floating_point()
+    lse = call.q.new_empty((2, *rows) if has_two_parts else rows, dtype=torch.float32)
+    return _empty_in_order_of(call.q, (*rows, call.v.shape[3])), lse
 
 
 def _gradient_shapes(*arguments: Any) -> tuple[Tensor, ...]:

@@ -122,13 +122,14 @@ def detached(call: Call) -> Call:
 
 
 def statistics_of(call: Call, lse: Tensor | None) -> AttentionStats:
-    """From the log-sum-exp of the fused kernels where they served the call."""
+    """From the log-sum-exp of the fused kernels, in one part or two, where they served the call."""
     plain = detached(call)
     with torch.no_grad():
         if lse is None:
             return AttentionStats(*statistics_formula(plain))
         lse = lse.detach()
-        return AttentionStats(lse, *torch.ops.quest.attention_statistics(plain.q, plain.k, lse, *plain.common()))
+        rows = lse[0] if lse.dim() == 4 else lse
+        return AttentionStats(rows, *torch.ops.quest.attention_statistics(plain.q, plain.k, lse, *plain.common()))
 
 
 def run(call: Call, path: Path) -> tuple[Tensor, Tensor | None]:

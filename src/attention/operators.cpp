@@ -74,7 +74,12 @@ Gradients backward(const AttentionCall& call, const Tensor& grad_out, const Forw
 AttentionStats statistics(const AttentionCall& call, const Tensor& lse) {
   static const auto operation = find<StatisticsSignature>("quest::attention_statistics");
   auto [max_logit, entropy, q_norm, k_norm, key_mass] = call_with_common(operation, call, call.q, call.k, lse)();
-  return {lse, std::move(max_logit), std::move(entropy), std::move(q_norm), std::move(k_norm), std::move(key_mass)};
+  return {lse.dim() == 4 ? lse.select(0, 0) : lse,
+          std::move(max_logit),
+          std::move(entropy),
+          std::move(q_norm),
+          std::move(k_norm),
+          std::move(key_mass)};
 }
 
 Tensor dropout_factors(at::IntArrayRef shape, double dropout_p, std::uint64_t seed, at::Device device) {

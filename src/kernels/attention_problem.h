@@ -11,6 +11,10 @@ enum class StorageType { float32, bfloat16, float16 };
 
 enum class MaskType { none, boolean, additive_float32, additive_bfloat16, additive_float16 };
 
+// Such a mask may be finite and yet so large that a row's log-sum-exp has no digits left for the number of keys: the
+// log-sum-exp then has a second, low part, without which weights computed from it would not sum to one.
+constexpr bool is_additive(MaskType type) { return type != MaskType::none && type != MaskType::boolean; }
+
 enum class Causal { none, top_left, lower_right };
 
 // [B, H, N, D] with a dense last dimension; strides count elements.
@@ -69,6 +73,7 @@ struct AttentionProblem {
 struct ForwardOutputs {
   Output out;                  // in the problem's storage type; d_v dense
   float* lse = nullptr;        // [B, H, Nq] dense ([H, total] when packed)
+  float* lse_low = nullptr;    // likewise: what rounding took from it; only beside an additive mask, see is_additive
   float* workspace = nullptr;  // as many floats as the device's forward asks for; none on the CPU
 };
 
@@ -76,6 +81,7 @@ struct BackwardArguments {
   Input out;
   Input grad_out;
   const float* lse = nullptr;
+  const float* lse_low = nullptr;  // as ForwardOutputs'
   Output grad_q;
   Output grad_k;
   Output grad_v;
@@ -94,12 +100,13 @@ struct MaskGradient {
 // From the log-sum-exp of a forward.
 struct StatisticsOutputs {
   const float* lse = nullptr;
-  float* max_logit = nullptr;  // [B, H, Nq]
-  float* entropy = nullptr;    // [B, H, Nq]
-  float* q_norm = nullptr;     // [B, H, Nq]
-  float* k_norm = nullptr;     // [B, Hk, Nk]
-  float* key_mass = nullptr;   // [B, H, Nk]
-  float* workspace = nullptr;  // as ForwardOutputs'
+  const float* lse_low = nullptr;  // as ForwardOutputs'
+  float* max_logit = nullptr;      // [B, H, Nq]
+  float* entropy = nullptr;        // [B, H, Nq]
+  float* q_norm = nullptr;         // [B, H, Nq]
+  float* k_norm = nullptr;         // [B, Hk, Nk]
+  float* key_mass = nullptr;       // [B, H, Nk]
+  float* workspace = nullptr;      // as ForwardOutputs'
 };
 
 }  // namespace quest::kernels

@@ -23,6 +23,13 @@ inline OptionalTensor new_workspace(std::int64_t count, const Tensor& like) {
 
 inline float* floats(const OptionalTensor& tensor) { return tensor ? floats(*tensor) : nullptr; }
 
+// The second part of a log-sum-exp, or null.
+template <typename Float>
+Float* low_part(Float* lse, const PreparedProblem& prepared, const Tensor& q) {
+  const Sizes sizes = sizes_of(q);
+  return is_additive(prepared.problem().mask.type) ? lse + sizes[0] * sizes[1] * sizes[2] : nullptr;
+}
+
 template <typename Device>
 Tensor mask_gradient(const Device& device, const PreparedProblem& prepared, const kernels::BackwardArguments& arguments,
                      const Tensor& mask) {
@@ -47,7 +54,8 @@ ForwardResult forward(const Tensor& q, const Tensor& k, const Tensor& v, const C
   }
   const Device device(q);
   const OptionalTensor workspace = new_workspace(device.forward_workspace(prepared), q);
-  device.forward(prepared, {view_output(result.out), floats(result.lse), floats(workspace)});
+  float* lse = floats(result.lse);
+  device.forward(prepared, {view_output(result.out), lse, low_part(lse, prepared, q), floats(workspace)});
   return result;
 }
 
@@ -75,6 +83,7 @@ BackwardResult backward(const BackwardInputs& inputs, const CommonArguments& com
   const kernels::BackwardArguments arguments{.out = view_input(out),
                                              .grad_out = view_input(grad_out),
                                              .lse = const_floats(lse),
+                                             .lse_low = low_part(const_floats(lse), prepared, inputs.q),
                                              .grad_q = view_output(result.grad_q),
                                              .grad_k = view_output(result.grad_k),
                                              .grad_v = view_output(result.grad_v),
@@ -99,6 +108,7 @@ StatisticsResult statistics(const Tensor& q, const Tensor& k, const Tensor& lse,
   const Tensor dense_lse = with_dense_elements(lse);
   const OptionalTensor workspace = new_workspace(device.statistics_workspace(prepared), q);
   device.statistics(prepared, {.lse = const_floats(dense_lse),
+                               .lse_low = low_part(const_floats(dense_lse), prepared, q),
                                .max_logit = floats(result.max_logit),
                                .entropy = floats(result.entropy),
                                .q_norm = floats(result.q_norm),

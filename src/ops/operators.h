@@ -8,7 +8,7 @@ namespace quest::ops {
 
 struct ForwardResult {
   Tensor out;
-  Tensor lse;
+  Tensor lse;  // [B, H, Nq]; beside an additive mask [2, B, H, Nq], the second part what rounding took from the first
 };
 
 struct BackwardInputs {

@@ -32,6 +32,11 @@ void check(const Tensor& q, const Tensor& k, const Tensor* v, const CommonArgume
 // The mask as [batch, heads, queries, keys], each 1 where it is broadcast.
 [[nodiscard]] std::array<std::int64_t, 4> mask_shape(const Tensor& mask);
 
+// Then a log-sum-exp has two parts.
+[[nodiscard]] inline bool has_additive_mask(const CommonArguments& common) {
+  return common.mask && common.mask->scalar_type() != ScalarType::Bool;
+}
+
 // A problem together with the memory it points into.
 class PreparedProblem {
  public:

@@ -18,17 +18,23 @@ Tensor new_rows(std::int64_t heads, std::int64_t rows, const Tensor& q) {
   return new_tensor(std::array{sizes_of(q)[0], heads, rows}, ScalarType::Float, q);
 }
 
+void check_lse(const Tensor& lse, const TensorInfo& q, const CommonArguments& common) {
+  const std::array two_parts = {std::int64_t{2}, q.sizes[0], q.sizes[1], q.sizes[2]};
+  const bool has_two = has_additive_mask(common);
+  check_like("lse", info_of(lse), has_two ? Sizes(two_parts) : q.sizes.first(3), ScalarType::Float, q);
+}
+
 void check_backward(const BackwardInputs& inputs, const CommonArguments& common) {
   check(inputs.q, inputs.k, &inputs.v, common);
   const TensorInfo q = info_of(inputs.q);
   const std::array out_sizes = {q.sizes[0], q.sizes[1], q.sizes[2], sizes_of(inputs.v)[3]};
   check_like("grad_out", info_of(inputs.grad_out), out_sizes, q.type, q);
   check_like("out", info_of(inputs.out), out_sizes, q.type, q);
-  check_like("lse", info_of(inputs.lse), q.sizes.first(3), ScalarType::Float, q);
+  check_lse(inputs.lse, q, common);
   if (inputs.gain_grad && !common.gain) {
     fail("gain_grad needs a gain, got none");
   }
-  if (inputs.mask_grad && (!common.mask || common.mask->scalar_type() == ScalarType::Bool)) {
+  if (inputs.mask_grad && !has_additive_mask(common)) {
     fail("mask_grad needs an additive mask, got ", common.mask ? "a bool mask" : "none");
   }
 }
@@ -38,8 +44,10 @@ void check_backward(const BackwardInputs& inputs, const CommonArguments& common)
 ForwardResult new_forward_result(const Tensor& q, const Tensor& k, const Tensor& v, const CommonArguments& common) {
   check(q, k, &v, common);
   const Sizes sizes = sizes_of(q);
-  return {.out = new_in_order_of(q, std::array{sizes[0], sizes[1], sizes[2], sizes_of(v)[3]}),
-          .lse = new_rows(sizes[1], sizes[2], q)};
+  const std::array two_parts = {std::int64_t{2}, sizes[0], sizes[1], sizes[2]};
+  return {
+      .out = new_in_order_of(q, std::array{sizes[0], sizes[1], sizes[2], sizes_of(v)[3]}),
+      .lse = has_additive_mask(common) ? new_tensor(two_parts, ScalarType::Float, q) : new_rows(sizes[1], sizes[2], q)};
 }
 
 BackwardResult new_backward_result(const BackwardInputs& inputs, const CommonArguments& common) {
@@ -58,7 +66,7 @@ StatisticsResult new_statistics_result(const Tensor& q, const Tensor& k, const T
   const std::int64_t heads = query.sizes[1];
   const std::int64_t queries = query.sizes[2];
   const std::int64_t keys = sizes_of(k)[2];
-  check_like("lse", info_of(lse), query.sizes.first(3), ScalarType::Float, query);
+  check_lse(lse, query, common);
   return {.max_logit = new_rows(heads, queries, q),
           .entropy = new_rows(heads, queries, q),
           .q_norm = new_rows(heads, queries, q),

@@ -173,6 +173,21 @@ TEST_P(Adversarial, AdditiveMaskWithLargeValues) {
   }
 }
 
+// Queries of zeros score zero, so that float64 has no digits of a logit that float32 lacks beside the mask.
+TEST_P(Adversarial, AdditiveMaskOfAnyFiniteSize) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  for (const double number : {-1e2, -1e6, -1e9, 1e9, -1e30, -kLargest, kLargest}) {
+    SCOPED_TRACE(number);
+    AttentionInputs test = inputs();
+    edit(test.q).zero_();
+    at::Tensor mask = at::randn({19, 35});
+    mask.slice(0, 0, 19, 2).fill_(number);
+    test.options.mask = mask.requires_grad_();
+    seal(test);
+    expect_near(test);
+  }
+}
+
 class AllMasked : public Adversarial {
  protected:
   static void expect_nothing(const AttentionOutcome& outcome, const at::Tensor& output_rows,

@@ -76,7 +76,7 @@ Split over_threads(int threads);
 
 struct KernelResults {
   Buffer out, grad_q, grad_k, grad_v;
-  std::vector<float> lse, max_logit, entropy, q_norm, k_norm, key_mass, grad_gain, grad_mask;
+  std::vector<float> lse, lse_low, max_logit, entropy, q_norm, k_norm, key_mass, grad_gain, grad_mask;
 };
 
 KernelResults run_kernels(const TestProblem& test, const Split& split);

@@ -48,6 +48,7 @@ void run_backward(const TestProblem& test, const Split& split, KernelResults& re
       .out = results.out.input(),
       .grad_out = test.grad_out.input(),
       .lse = results.lse.data(),
+      .lse_low = results.lse_low.data(),
       .grad_q = results.grad_q.output(),
       .grad_k = results.grad_k.output(),
       .grad_v = results.grad_v.output(),
@@ -58,7 +59,7 @@ void run_backward(const TestProblem& test, const Split& split, KernelResults& re
         [&](std::int64_t begin, std::int64_t end) { cpu::backward(problem, arguments, begin, end); });
   split(cpu::backward_reduce_tasks(problem, gain_gradient),
         [&](std::int64_t begin, std::int64_t end) { cpu::backward_reduce(problem, arguments, begin, end); });
-  if (problem.mask.type == MaskType::none || problem.mask.type == MaskType::boolean) {
+  if (!is_additive(problem.mask.type)) {
     return;
   }
   const Buffer& mask = test.additive_mask;
@@ -79,6 +80,7 @@ void run_statistics(const TestProblem& test, const Split& split, KernelResults& 
   results.key_mass = unwritten(batch * problem.heads * problem.keys);
   const kernels::StatisticsOutputs outputs{
       .lse = results.lse.data(),
+      .lse_low = results.lse_low.data(),
       .max_logit = results.max_logit.data(),
       .entropy = results.entropy.data(),
       .q_norm = results.q_norm.data(),
@@ -100,8 +102,10 @@ KernelResults run_kernels(const TestProblem& test, const Split& split) {
   results.grad_k = Buffer(problem.type, test.layout, batch, problem.kv_heads, problem.keys, problem.dim);
   results.grad_v = Buffer(problem.type, test.layout, batch, problem.kv_heads, problem.keys, problem.value_dim);
   results.lse = unwritten(batch * problem.heads * problem.queries);
+  if (is_additive(problem.mask.type)) results.lse_low = results.lse;
 
-  const kernels::ForwardOutputs outputs{.out = results.out.output(), .lse = results.lse.data()};
+  const kernels::ForwardOutputs outputs{
+      .out = results.out.output(), .lse = results.lse.data(), .lse_low = results.lse_low.data()};
   split(cpu::forward_tasks(problem),
         [&](std::int64_t begin, std::int64_t end) { cpu::forward(problem, outputs, begin, end); });
   run_backward(test, split, results);

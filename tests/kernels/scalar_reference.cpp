@@ -132,10 +132,11 @@ class HeadReference {
     std::vector<double> logits(keys.size(), -kInfinity);
     for (std::int64_t j = 0; j < keys_; ++j) {
       if (visible(i, j)) {
-        logits[size(j)] = mask(i, j);
+        double score = 0.0;
         for (std::int64_t d = 0; d < problem_.dim; ++d) {
-          logits[size(j)] += problem_.scale * gain(d) * query.unit[size(d)] * keys[size(j)].unit[size(d)];
+          score += problem_.scale * gain(d) * query.unit[size(d)] * keys[size(j)].unit[size(d)];
         }
+        logits[size(j)] = is_additive(problem_.mask.type) ? static_cast<float>(score + mask(i, j)) : score;
       }
     }
     const std::vector<double> p = softmax(logits, out_row);
@@ -154,8 +155,9 @@ class HeadReference {
     std::vector<double> p;
     double entropy = 0.0;
     for (const double logit : logits) {
-      p.push_back(logit == -kInfinity ? 0.0 : std::exp(logit - lse));
-      entropy -= p.back() == 0.0 ? 0.0 : p.back() * (logit - lse);
+      const double log_p = logit - peak - std::log(sum);
+      p.push_back(logit == -kInfinity ? 0.0 : std::exp(log_p));
+      entropy -= p.back() == 0.0 ? 0.0 : p.back() * log_p;
     }
     results_.lse[size(out_row)] = lse;
     results_.max_logit[size(out_row)] = peak;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Attention and its derivatives as plain double loops over one element at a time.
+// Attention and its derivatives as plain double loops over one element at a time. Only the sum of a score and an
+// additive mask is rounded to float32: no kernel has more of a score than that leaves beside a large mask.
 
 #include <cstdint>
 #include <vector>

@@ -97,6 +97,24 @@ def test_additive_mask_and_its_gradient():
     assert_close(grad_mask.reshape(mask.shape), wanted, 1e-5, "gradient of the mask")
 
 
+def test_rows_masked_by_finite_numbers():
+    """Beside such numbers nothing is left of a score: forward and backward both give every key the same weight."""
+    q, k, v = tensors()
+    for number in (-1e9, 1e9, torch.finfo(torch.float32).min):
+        mask = torch.full((33, 1), number).expand(33, 41)
+        out, lse = forward(q, k, v, mask=mask)
+        grad_out = torch.randn_like(out)
+        assert lse.shape == (2, 2, 4, 33)
+        assert_close(out, v.mean(2, keepdim=True).expand_as(out), 1e-5, f"output under {number:g}")
+        *grads, _, grad_mask = backward(grad_out, q, k, v, out, lse, mask=mask, mask_grad=True)
+        grad_v = grad_out.sum(2, keepdim=True) / 41
+        assert_close(grads[2], grad_v.expand_as(v), 1e-5, f"gradient of v under {number:g}")
+        assert grad_mask.sum(-1).abs().max() < 1e-4, f"the gradient of weights that sum to one under {number:g}"
+        _, entropy, *_, mass = torch.ops.quest.attention_statistics(q, k, lse, **{**DEFAULTS, "mask": mask})
+        assert_close(entropy, torch.full_like(entropy, math.log(41)), 1e-5, f"entropy under {number:g}")
+        assert_close(mass, torch.full_like(mass, 33 / 41), 1e-5, f"key mass under {number:g}")
+
+
 def test_gain_and_its_gradient():
     q, k, v = tensors()
     gain = torch.rand(4, 24).add(0.5).requires_grad_()
@@ -181,6 +199,7 @@ def test_meta_shapes():
     except NotImplementedError:
         return  # no shape rule registered: torch says so itself
     assert out.shape == (2, 4, 33, 40) and lse.shape == (2, 4, 33)
+    assert forward(q, k, v, mask=q.new_empty(33, 41))[1].shape == (2, 2, 4, 33)
     grads = backward(out, q, k, v, out, lse)
     assert [g.shape for g in grads[:3]] == [q.shape, k.shape, v.shape]
 

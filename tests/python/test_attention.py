@@ -75,6 +75,27 @@ def test_additive_mask_receives_a_gradient():
     assert_same_gradients(attention(q, k, v, attn_mask=mask), exact(q, k, v, bias=mask), [mask], TOLERANCE)
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e6, 1e9, 1e30, torch.finfo(torch.float32).max])
+def test_masks_of_any_finite_size(size, sign):
+    """A query of zeros scores zero, so that float64 has no digits of a logit that float32 lacks beside the mask."""
+    _, k, v = qkv()
+    q = torch.zeros(2, 4, 33, 24, requires_grad=True)
+    generator = torch.Generator().manual_seed(1)
+    mask = torch.randn(4, 33, 41, generator=generator)
+    mask[:, ::2] = sign * size
+    mask[:, 1::4, :9] = sign * size
+    mask.requires_grad_()
+    result = attention(q, k, v, attn_mask=mask, return_stats=True)
+    expected = exact(q, k, v, bias=mask)
+    assert_close(result[0], expected, TOLERANCE)
+    assert_same_gradients(result[0], expected, [q, v, mask], TOLERANCE)
+    weights = mask.double().softmax(-1).expand(2, 4, 33, 41)
+    assert_close(result[1].entropy, torch.special.entr(weights).sum(-1), TOLERANCE)
+    assert_close(result[1].key_mass, weights.sum(-2), TOLERANCE)
+    assert_close(result[1].lse, mask.double().logsumexp(-1).expand(2, 4, 33), TOLERANCE)
+
+
 def test_padding_lengths_equal_a_mask():
     q, k, v = qkv()
     lengths = torch.tensor([41, 17])

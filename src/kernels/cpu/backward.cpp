@@ -48,7 +48,7 @@ void store_key_gradients(const Head& head, const BackwardArguments& a, std::int6
                          const float* unit_key, double norm) {
   const AttentionProblem& p = head.problem;
   const std::int64_t d = row_stride(p.dim);
-  scale_row(grad_k, d, kLn2);
+  scale_row(grad_k, d, nats_per_unit(p.mask.type));
   if (p.normalize_k) project_row(grad_k, unit_key, d, norm);
   const Sequence& s = head.sequence;
   store_output_row(p.type, a.grad_k, s.batch, head.kv_head, s.first_key + key, grad_k, p.dim);
@@ -116,6 +116,7 @@ struct BackwardTask {
                        {&queries.rows, kQueryBlock * d},
                        {&queries.grad_out, kQueryBlock * dv},
                        {&queries.lse, kQueryBlock},
+                       {&queries.lse_low, kQueryBlock},
                        {&queries.delta, kQueryBlock},
                        {&grad_k, padded_keys * d},
                        {&grad_v, padded_keys * dv},
@@ -188,7 +189,7 @@ struct BackwardTask {
   }
 
   void query_block(const Head& head, std::int64_t first, std::int64_t count, float* grad_gain) {
-    queries.pack(head, first, count, a.lse);
+    queries.pack(head, first, count, a);
     queries.pack_gradient(head, a.out, a.grad_out);
     std::fill_n(grad_q, count * d, 0.0F);
     const std::int64_t last_key = head.causal.limit(first + count - 1);
@@ -208,7 +209,7 @@ struct BackwardTask {
       grad_gain = a.workspace + Partials(p).gain_at(s, head.head, chunk);
       std::fill_n(grad_gain, d, 0.0F);
     }
-    head.query_factor(kLog2E, queries.factor);
+    head.query_factor(units_per_nat(p.mask.type), queries.factor);
     head.query_factor(1.0F, plain_factor);
     const Steps steps(end - begin, kQueryBlock, kRowBlock);
     for (std::int64_t row = begin; row < end; row += steps.size) {

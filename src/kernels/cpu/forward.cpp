@@ -73,7 +73,7 @@ struct ForwardTask {
 
   void pack() {
     const AttentionProblem& p = head.problem;
-    head.query_factor(kLog2E, buffers.factor);
+    head.query_factor(units_per_nat(p.mask.type), buffers.factor);
     pack_rows({p.type, p.dim, p.normalize_q, buffers.factor, true}, head.query(p.q, first), p.q.row_stride, rows,
               buffers.queries, nullptr, buffers.query_norms);
     const RowPacker keys_packer{p.type, p.dim, p.normalize_k, nullptr, !p.normalize_k};
@@ -110,12 +110,14 @@ struct ForwardTask {
       const float new_max = std::max(max, max_row(p, visible));
       // No visible key so far, or NaN, which the exponential passes on.
       const float offset = new_max == -kInfinity ? 0.0F : new_max;
-      const float shrink = max == -kInfinity ? 0.0F : std::exp2(max - offset);
+      const bool additive = is_additive(problem.mask.type);
+      const float shrink = max == -kInfinity ? 0.0F : std::exp2((max - offset) * (additive ? kLog2E : 1.0F));
       if (first_key > 0 && shrink != 1.0F) {
         const std::int64_t dv = row_stride(problem.value_dim);
         scale_row(buffers.output + row * dv, dv, shrink);
       }
-      sum = sum * shrink + exp_row<Range::any>(p, visible, offset);
+      sum = sum * shrink +
+            (additive ? exp_row<Range::natural>(p, visible, offset) : exp_row<Range::any>(p, visible, offset));
       max = new_max;
     }
     if (problem.dropout_p > 0.0F) {
@@ -150,7 +152,6 @@ struct ForwardTask {
 
   void store(const ForwardOutputs& outputs) const {
     const AttentionProblem& p = head.problem;
-    const Floats d;
     const std::int64_t dv = row_stride(p.value_dim);
     for (std::int64_t r = 0; r < rows; ++r) {
       const float sum = buffers.row_sum[r];
@@ -158,14 +159,26 @@ struct ForwardTask {
       store_output_row(p.type, outputs.out, head.sequence.batch, head.head, head.sequence.first_query + first + r,
                        buffers.output + r * dv, p.value_dim);
     }
-    float* lse = outputs.lse + head.query_row(first);
+    store_lse(outputs);
+  }
+
+  void store_lse(const ForwardOutputs& outputs) const {
+    const Floats d;
+    const auto unit = hn::Set(d, nats_per_unit(head.problem.mask.type));
+    const std::int64_t at = head.query_row(first);
     for (std::int64_t r = 0; r < rows; r += kLanes) {
+      const auto put = [&](hn::Vec<Floats> value, float* to) HWY_ATTR {
+        rows - r < kLanes ? store_tail(value, to + at + r, rows - r) : store_floats(value, to + at + r);
+      };
       const auto sum = hn::LoadU(d, buffers.row_sum + r);
       const auto max = hn::LoadU(d, buffers.row_max + r);
-      const auto value = hn::MulAdd(max, hn::Set(d, kLn2), hn::Log(d, sum));
-      const auto seen = hn::IfThenElse(hn::Eq(sum, hn::Zero(d)), hn::Set(d, -kInfinity), value);
-      const auto result = hn::IfThenElse(hn::IsNaN(sum), sum, seen);
-      rows - r < kLanes ? store_tail(result, lse + r, rows - r) : store_floats(result, lse + r);
+      const auto log_sum = hn::Log(d, sum);
+      const auto value = hn::MulAdd(max, unit, log_sum);
+      const auto sees_none = hn::Eq(sum, hn::Zero(d));
+      const auto seen = hn::IfThenElse(sees_none, hn::Set(d, -kInfinity), value);
+      put(hn::IfThenElse(hn::IsNaN(sum), sum, seen), outputs.lse);
+      if (!is_additive(head.problem.mask.type)) continue;
+      put(hn::IfThenZeroElse(sees_none, hn::Sub(log_sum, hn::Sub(value, max))), outputs.lse_low);
     }
   }
 

@@ -46,6 +46,7 @@ struct MaskBackwardTask {
                        {&queries.rows, kQueryBlock * d},
                        {&queries.grad_out, kQueryBlock * dv},
                        {&queries.lse, kQueryBlock},
+                       {&queries.lse_low, kQueryBlock},
                        {&queries.delta, kQueryBlock},
                        {&values, padded_keys * dv},
                        {&probabilities, kRowBlock * score_stride},
@@ -77,9 +78,9 @@ struct MaskBackwardTask {
   void head_rows(const Head& head, std::int64_t begin, std::int64_t end) {
     keys.pack(head, head.sequence.keys);
     keys.pack_values(head, head.sequence.keys, values);
-    head.query_factor(kLog2E, queries.factor);
+    head.query_factor(units_per_nat(p.mask.type), queries.factor);
     for (std::int64_t first = begin; first < end; first += kQueryBlock) {
-      queries.pack(head, first, std::min(kQueryBlock, end - first), a.lse);
+      queries.pack(head, first, std::min(kQueryBlock, end - first), a);
       queries.pack_gradient(head, a.out, a.grad_out);
       for (std::int64_t b = 0; b < key_blocks.count; ++b) {
         for (std::int64_t row = 0; row < queries.count; row += kRowBlock) row_block(head, row, b * key_blocks.size);

@@ -47,25 +47,34 @@ struct PackedKeys {
 };
 
 struct QueryBlock {
-  float* factor;    // log2(e) · scale · gain
-  float* rows;      // factor · q', so that logits come out in units of log 2
+  float* factor;    // unit · scale · gain, where unit is as units_per_nat says
+  float* rows;      // factor · q', so that logits come out in those units
   float* grad_out;  // dO
-  float* lse;       // in units of log 2; +inf for a row that sees no key, whose probabilities are then 0
+  float* lse;       // likewise; +inf for a row that sees no key, whose probabilities are then 0
+  float* lse_low;   // 0 unless the mask is additive
   float* delta;     // dO·O
   std::int64_t first;
   std::int64_t count;
   bool queries_finite = true;
   bool grad_out_finite = true;
 
-  void pack(const Head& head, std::int64_t first_row, std::int64_t row_count, const float* lse_of_forward) {
+  // `given` has the log-sum-exp of the forward.
+  template <typename Given>
+  void pack(const Head& head, std::int64_t first_row, std::int64_t row_count, const Given& given) {
     const AttentionProblem& p = head.problem;
     first = first_row;
     count = row_count;
     queries_finite =
         pack_rows({p.type, p.dim, p.normalize_q, factor}, head.query(p.q, first), p.q.row_stride, count, rows).finite;
-    const float* forward_lse = lse_of_forward + head.query_row(first);
+    const float* forward_lse = given.lse + head.query_row(first);
+    const float unit = units_per_nat(p.mask.type);
     for (std::int64_t r = 0; r < count; ++r) {
-      lse[r] = forward_lse[r] == -kInfinity ? kInfinity : forward_lse[r] * kLog2E;
+      lse[r] = forward_lse[r] == -kInfinity ? kInfinity : forward_lse[r] * unit;
+    }
+    if (is_additive(p.mask.type)) {
+      std::copy_n(given.lse_low + head.query_row(first), count, lse_low);
+    } else {
+      std::fill_n(lse_low, count, 0.0F);
     }
   }
 
@@ -96,7 +105,7 @@ struct Meeting {
     return std::clamp<std::int64_t>(head.causal.limit(queries.first + row + r) - first_key, 0, block);
   }
 
-  // logits[count × block], masked, in units of log 2. Those no order allows are left undefined.
+  // logits[count × block], masked, in the queries' units. Those no order allows are left undefined.
   void logits(float* p, std::int64_t ld) const {
     const AttentionProblem& problem = head.problem;
     const std::int64_t d = row_stride(problem.dim);
@@ -117,7 +126,8 @@ struct Meeting {
       if (std::isnan(lse)) {
         nan_row(p + r * ld, n);
       } else {
-        clamp ? exp_row<Range::clamped>(p + r * ld, n, lse) : exp_row<Range::any>(p + r * ld, n, lse);
+        clamp ? exp_row<Range::clamped>(p + r * ld, n, lse, queries.lse_low[row + r])
+              : exp_row<Range::any>(p + r * ld, n, lse);
       }
       zero_row(p + r * ld, round_up(n, kLanes), block);
     }

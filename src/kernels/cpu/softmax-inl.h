@@ -1,5 +1,5 @@
-// Passes over rows of logits (in units of log 2): masks, exponentials, dropout. A row is p[0, n), padded to whole
-// vectors; every pass leaves the padding zero or untouched.
+// Passes over rows of logits (in units of log 2; natural ones beside an additive mask): masks, exponentials, dropout. A
+// row is p[0, n), padded to whole vectors; every pass leaves the padding zero or untouched.
 
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-HWY_INLINE bool is_additive(MaskType type) { return type != MaskType::none && type != MaskType::boolean; }
+// Logits are kept in these units. Natural ones take an additive mask as it is: one rounding, and none overflows.
+HWY_INLINE float units_per_nat(MaskType type) { return is_additive(type) ? 1.0F : kLog2E; }
+HWY_INLINE float nats_per_unit(MaskType type) { return is_additive(type) ? 1.0F : kLn2; }
 
 HWY_INLINE hn::Vec<Floats> masked_logits(hn::Vec<Floats> logits, const std::uint8_t* allowed) {
   const Floats d;
@@ -32,15 +34,13 @@ HWY_INLINE hn::Vec<Floats> masked_logits(hn::Vec<Floats> logits, const std::uint
   return hn::IfThenElse(forbidden, hn::Set(d, -kInfinity), logits);
 }
 
-// Minus infinity hides the key even if its logit is NaN; the most negative finite number must stay finite.
+// Minus infinity hides the key even if its logit is NaN.
 template <typename T>
 HWY_INLINE hn::Vec<Floats> masked_logits(hn::Vec<Floats> logits, const T* bias) {
   const Floats d;
   const auto b = load_floats(bias);
   const auto minus_infinity = hn::Set(d, -kInfinity);
-  const auto least = hn::Set(d, std::numeric_limits<float>::lowest());
-  const auto scaled = hn::Max(least, hn::Mul(b, hn::Set(d, kLog2E)));
-  return hn::IfThenElse(hn::Eq(b, minus_infinity), minus_infinity, hn::Add(logits, scaled));
+  return hn::IfThenElse(hn::Eq(b, minus_infinity), minus_infinity, hn::Add(logits, b));
 }
 
 template <typename T>
@@ -89,18 +89,24 @@ HWY_INLINE float max_row(const float* p, std::int64_t n) {
 enum class Range {
   safe,     // every p[j] - offset lies where 2^x is a normal number
   any,      // p[j] - offset may be far below
-  clamped,  // and rounding may lift it above 0, where a probability cannot be
+  natural,  // likewise, in natural units
+  clamped,  // likewise, less a low part of the offset, and rounding may lift it above 0, where a probability cannot be
 };
 
-// p[j] = 2^(p[j] - offset) for j < n, 0 up to the end of the vector; returns their sum.
+// p[j] = 2^(p[j] - offset), or e to that power, for j < n, 0 up to the end of the vector; returns their sum.
 template <Range kRange>
-HWY_INLINE float exp_row(float* p, std::int64_t n, float offset) {
+HWY_INLINE float exp_row(float* p, std::int64_t n, float offset, float low = 0.0F) {
   const Floats d;
   const auto off = hn::Set(d, offset);
+  const auto low_off = hn::Set(d, low);
   const auto exponential = [&](hn::Vec<Floats> x) HWY_ATTR {
     if constexpr (kRange == Range::safe) return exp2_in_range(d, x);
     x = hn::Sub(x, off);
-    if constexpr (kRange == Range::clamped) x = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Zero(d), x);
+    if constexpr (kRange == Range::clamped) {
+      x = hn::Sub(x, low_off);
+      x = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Zero(d), x);
+    }
+    if constexpr (kRange == Range::natural || kRange == Range::clamped) x = hn::Mul(x, hn::Set(d, kLog2E));
     return exp2_or_zero(d, x);
   };
   auto sum = hn::Zero(d);

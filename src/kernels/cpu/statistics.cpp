@@ -27,7 +27,7 @@ struct StatisticsTask {
   float* logits = nullptr;
   float* probabilities = nullptr;
   float* mass = nullptr;         // [keys]
-  float* row_max = nullptr;      // [kQueryBlock], in units of log 2
+  float* row_max = nullptr;      // [kQueryBlock], in the queries' units
   float* row_entropy = nullptr;  // [kQueryBlock]
 
   StatisticsTask(const AttentionProblem& problem, const StatisticsOutputs& statistics, std::int64_t s, std::int64_t h)
@@ -45,6 +45,7 @@ struct StatisticsTask {
                        {&queries.factor, d},
                        {&queries.rows, kQueryBlock * d},
                        {&queries.lse, kQueryBlock},
+                       {&queries.lse_low, kQueryBlock},
                        {&logits, kRowBlock * score_stride},
                        {&probabilities, kRowBlock * score_stride},
                        {&mass, round_up(count, kLanes)},
@@ -54,13 +55,14 @@ struct StatisticsTask {
   }
 
   // Σ_j p_j (lse - logit_j) over one row, and p added to the mass.
-  float gather_row(const float* logit, const float* prob, std::int64_t n, float lse, float* key_mass) const {
+  float gather_row(const float* logit, const float* prob, std::int64_t n, std::int64_t row, float* key_mass) const {
     const Floats d;
-    const auto l = hn::Set(d, lse);
+    const auto lse = hn::Set(d, queries.lse[row]);
+    const auto low = hn::Set(d, queries.lse_low[row]);
     auto entropy = hn::Zero(d);
     for (std::int64_t j = 0; j < n; j += kLanes) {
       const auto x = hn::LoadU(d, prob + j);
-      const auto term = hn::Mul(x, hn::Sub(l, hn::LoadU(d, logit + j)));
+      const auto term = hn::Mul(x, hn::Add(hn::Sub(lse, hn::LoadU(d, logit + j)), low));
       entropy = hn::Add(entropy, hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), term));
       hn::StoreU(hn::Add(x, hn::LoadU(d, key_mass + j)), d, key_mass + j);
     }
@@ -78,23 +80,23 @@ struct StatisticsTask {
       const std::int64_t n = meeting.visible(r);
       const float* logit = logits + r * score_stride;
       row_max[row + r] = std::max(row_max[row + r], max_row(logit, n));
-      row_entropy[row + r] +=
-          gather_row(logit, probabilities + r * score_stride, n, queries.lse[row + r], mass + first_key);
+      row_entropy[row + r] += gather_row(logit, probabilities + r * score_stride, n, row + r, mass + first_key);
     }
   }
 
   void query_block(std::int64_t first, std::int64_t count) {
-    queries.pack(head, first, count, outputs.lse);
+    queries.pack(head, first, count, outputs);
     std::fill_n(row_max, count, -kInfinity);
     std::fill_n(row_entropy, count, 0.0F);
     for (std::int64_t b = 0; b < key_blocks.count; ++b) {
       for (std::int64_t row = 0; row < count; row += kRowBlock) row_block(row, b * key_blocks.size);
     }
     const std::int64_t at = head.query_row(first);
+    const float unit = nats_per_unit(p.mask.type);
     for (std::int64_t r = 0; r < count; ++r) {
-      outputs.max_logit[at + r] = row_max[r] * kLn2;
+      outputs.max_logit[at + r] = row_max[r] * unit;
       // Rounding can carry a one-hot row below 0.
-      outputs.entropy[at + r] = row_entropy[r] < 0.0F ? 0.0F : row_entropy[r] * kLn2;
+      outputs.entropy[at + r] = row_entropy[r] < 0.0F ? 0.0F : row_entropy[r] * unit;
     }
   }
 
@@ -117,7 +119,7 @@ struct StatisticsTask {
       std::fill(to + s.keys, to + s.keys_stored, 0.0F);
     }
     keys.pack(head, s.keys);
-    head.query_factor(kLog2E, queries.factor);
+    head.query_factor(units_per_nat(p.mask.type), queries.factor);
     std::fill_n(mass, round_up(s.keys, kLanes), 0.0F);
     for (std::int64_t row = 0; row < s.queries; row += kQueryBlock) {
       query_block(row, std::min(kQueryBlock, s.queries - row));
