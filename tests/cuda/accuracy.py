@@ -107,7 +107,7 @@ def run(q, k, v, grad_out, options):
     gradients = ops.backward(grad_out, q, k, v, out, lse, gain_grad=gain_grad, mask_grad=mask_grad, **options)
     results = dict(zip(GRADIENTS, gradients))
     wanted = {"grad_gain": gain_grad, "grad_mask": mask_grad}
-    return {"out": out, "lse": lse, **{n: g for n, g in results.items() if wanted.get(n, True)}}
+    return {"out": out, "lse": ops.by_query(lse), **{n: g for n, g in results.items() if wanted.get(n, True)}}
 
 
 def lse_problem(actual, exact, allowed):

@@ -17,6 +17,11 @@ def forward(q, k, v, **options):
     return torch.ops.quest.attention_forward(q, k, v, **{**DEFAULTS, **options})
 
 
+def by_query(lse):
+    """Of a log-sum-exp in two parts, as beside an additive mask, the first."""
+    return lse[0] if lse.dim() == 4 else lse
+
+
 def backward(grad_out, q, k, v, out, lse, gain_grad=False, mask_grad=False, **options):
     arguments = {**DEFAULTS, **options, "gain_grad": gain_grad, "mask_grad": mask_grad}
     return torch.ops.quest.attention_backward(grad_out, q, k, v, out, lse, **arguments)

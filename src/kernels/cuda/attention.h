@@ -18,7 +18,7 @@ cudaError_t forward(const AttentionProblem& problem, const ForwardOutputs& outpu
 std::int64_t backward_workspace(const AttentionProblem& problem, bool gain_gradient, const DeviceInfo& device);
 cudaError_t backward(const AttentionProblem& problem, const BackwardArguments& arguments, const Launch& launch);
 
-// arguments as for backward: out, grad_out and lse are read, workspace is as large as backward_workspace says.
+// arguments as for backward: out, grad_out, lse and lse_low are read, workspace is as large as backward_workspace says.
 cudaError_t mask_backward(const AttentionProblem& problem, const BackwardArguments& arguments,
                           const MaskGradient& gradient, const Launch& launch);
 

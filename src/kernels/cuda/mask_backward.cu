@@ -56,7 +56,7 @@ __device__ void add_score_gradients(Shared& shared, const PreparedHead& head, co
   head.to_logits(probabilities, first_row, first_key);
 #pragma unroll
   for (int i = 0; i < kPatchRows; ++i) {
-    const float lse = head.log_sum_exp(a.lse, first_row + patch_row(i));
+    const LogSumExp lse = head.log_sum_exp(a.lse, a.lse_low, first_row + patch_row(i));
 #pragma unroll
     for (int j = 0; j < kPatchColumns; ++j) probabilities[i][j] = head.probability(probabilities[i][j], lse);
   }

@@ -4,7 +4,6 @@
 // and the probabilities in it.
 
 #include <algorithm>
-#include <cfloat>
 #include <type_traits>
 
 #include "kernels/cuda/device/storage.cuh"
@@ -172,16 +171,21 @@ class TileStage {
   }
 };
 
-constexpr bool is_additive(MaskType type) { return type != MaskType::none && type != MaskType::boolean; }
+// The units of logits: of log 2, but natural ones beside an additive mask, where no finite element is too large.
+constexpr float units_per_nat(MaskType type) { return is_additive(type) ? 1.0f : kLog2E; }
+constexpr float nats_per_unit(MaskType type) { return is_additive(type) ? 1.0f : kLn2; }
 
-// A logit, in units of log 2, with the mask's element applied. Minus infinity hides the key even if its logit is NaN;
-// the most negative finite number stays finite.
+struct LogSumExp {
+  float high;  // in those units; plus infinity for a row that sees no key, whose probabilities are then 0
+  float low;   // what rounding took from it where the mask is additive
+};
+
+// A logit with the mask's element applied. Minus infinity hides the key even if its logit is NaN.
 __device__ inline float masked_logit(float logit, std::uint8_t allowed) { return allowed != 0 ? logit : -INFINITY; }
 template <typename T>
 __device__ float masked_logit(float logit, T element) {
   const float bias = to_float(element);
-  const float scaled = bias * kLog2E;
-  return bias == -INFINITY ? bias : logit + (scaled < -FLT_MAX ? -FLT_MAX : scaled);
+  return bias == -INFINITY ? bias : logit + bias;
 }
 
 // One (sequence, head) of a prepared problem.
@@ -224,7 +228,7 @@ struct PreparedHead {
     return {static_cast<const T*>(m.data) + at, m.row_stride, sequence.keys - first, static_cast<int>(dim)};
   }
 
-  // Scores to logits in units of log 2: minus infinity where order or mask hides the key.
+  // Scores to logits in units_per_nat: minus infinity where order or mask hides the key.
   __device__ void to_logits(Patch& scores, std::int64_t first_row, std::int64_t first_key) const {
     int visible[kPatchRows];
     float row_factors[kPatchRows];
@@ -232,7 +236,7 @@ struct PreparedHead {
     for (int i = 0; i < kPatchRows; ++i) {
       const std::int64_t row = first_row + patch_row(i);
       const bool factored = query_factors != nullptr && row < sequence.queries;
-      row_factors[i] = problem.scale * kLog2E * (factored ? query_factors[row] : 1.0f);
+      row_factors[i] = problem.scale * units_per_nat(problem.mask.type) * (factored ? query_factors[row] : 1.0f);
       const std::int64_t seen = row < sequence.queries ? causal.limit(row) - first_key : 0;
       visible[i] = static_cast<int>(min(seen, std::int64_t{kTileSide}));
     }
@@ -260,18 +264,21 @@ struct PreparedHead {
     }
   }
 
-  // In units of log 2; plus infinity for a row that sees no key, whose probabilities are then 0.
-  __device__ float log_sum_exp(const float* lse, std::int64_t row) const {
+  __device__ LogSumExp log_sum_exp(const float* lse, const float* lse_low, std::int64_t row) const {
     const float given = row < sequence.queries ? lse[query_row(row)] : -INFINITY;
-    return given == -INFINITY ? INFINITY : given * kLog2E;
+    if (given == -INFINITY) return {INFINITY, 0.0f};
+    if (is_additive(problem.mask.type)) return {given, lse_low[query_row(row)]};
+    return {given * kLog2E, 0.0f};
   }
 
   // 0 for a hidden key even where the row's log-sum-exp is NaN.
-  __device__ float probability(float logit, float lse) const {
+  __device__ float probability(float logit, const LogSumExp& lse) const {
     if (logit == -INFINITY) return 0.0f;
-    const float x = logit - lse;
-    const bool above = x > 0.0f && is_additive(problem.mask.type);  // by rounding
-    return x < -125.0f ? 0.0f : exp2f(above ? 0.0f : x);
+    const bool additive = is_additive(problem.mask.type);
+    const float x = logit - lse.high - lse.low;
+    const bool above = x > 0.0f && additive;  // by rounding
+    const float exponent = above ? 0.0f : additive ? x * kLog2E : x;
+    return exponent < -125.0f ? 0.0f : exp2f(exponent);
   }
 
  private:

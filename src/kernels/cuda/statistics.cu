@@ -26,12 +26,12 @@ __global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid
   if (last_row < first_row) return;
 
   const TileRows<T> queries = head.query_tile<T>(p.q, p.dim, first_row);
-  float lse[kPatchRows];
+  LogSumExp lse[kPatchRows];
   float largest[kPatchRows];
   float entropy[kPatchRows];
 #pragma unroll
   for (int i = 0; i < kPatchRows; ++i) {
-    lse[i] = head.log_sum_exp(outputs.lse, first_row + patch_row(i));
+    lse[i] = head.log_sum_exp(outputs.lse, outputs.lse_low, first_row + patch_row(i));
     largest[i] = -INFINITY;
     entropy[i] = 0.0f;
   }
@@ -46,19 +46,20 @@ __global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid
       for (int j = 0; j < kPatchColumns; ++j) {
         const float probability = head.probability(logits[i][j], lse[i]);
         largest[i] = fmaxf(largest[i], logits[i][j]);
-        if (probability != 0.0f) entropy[i] += probability * (lse[i] - logits[i][j]);
+        if (probability != 0.0f) entropy[i] += probability * (lse[i].high - logits[i][j] + lse[i].low);
       }
     }
   }
   stage.reduce_rows(largest, [](float a, float b) { return fmaxf(a, b); });
   stage.reduce_rows(entropy, [](float a, float b) { return a + b; });
+  const float unit = nats_per_unit(p.mask.type);
 #pragma unroll
   for (int i = 0; i < kPatchRows; ++i) {
     const std::int64_t row = first_row + patch_row(i);
     if (row > last_row || patch_column(0) != 0) continue;
-    outputs.max_logit[head.query_row(row)] = largest[i] * kLn2;
+    outputs.max_logit[head.query_row(row)] = largest[i] * unit;
     // Rounding can carry a one-hot row below 0.
-    outputs.entropy[head.query_row(row)] = entropy[i] < 0.0f ? 0.0f : entropy[i] * kLn2;
+    outputs.entropy[head.query_row(row)] = entropy[i] < 0.0f ? 0.0f : entropy[i] * unit;
   }
 }
 
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(kTileThreads) key_statistics(const __grid_cons
     head.to_logits(logits, first_row, first_key);
 #pragma unroll
     for (int i = 0; i < kPatchRows; ++i) {
-      const float lse = head.log_sum_exp(outputs.lse, first_row + patch_row(i));
+      const LogSumExp lse = head.log_sum_exp(outputs.lse, outputs.lse_low, first_row + patch_row(i));
 #pragma unroll
       for (int j = 0; j < kPatchColumns; ++j) mass[j] += head.probability(logits[i][j], lse);
     }

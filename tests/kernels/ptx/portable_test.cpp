@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/attention.h"
 #include "kernels/cuda/attention.h"
+#include "tests/kernels/large_mask.h"
 #include "tests/kernels/ptx/comparison.h"
 #include "tests/kernels/ptx/families.h"
 #include "tests/kernels/ptx/run_cuda_kernels.h"
@@ -93,6 +94,43 @@ std::vector<KernelCase> kernels_of_few_problems() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Few, PortableKernels, ::testing::ValuesIn(kernels_of_few_problems()), case_name);
+
+class LargeMasks : public ::testing::TestWithParam<KernelCase> {};
+
+TEST_P(LargeMasks, GiveTheForwardsWeightsToEveryPass) {
+  TestProblem test(GetParam());
+  make_scores_exact(test);
+  fill_with_large_numbers(test, 1);
+  expect_scalar_results(test, run_cuda_kernels(test, kA100));
+  SCOPED_TRACE("with 99 KiB of shared memory");
+  expect_scalar_results(test, run_cuda_kernels(test, kRtx4090));
+}
+
+std::vector<KernelCase> large_mask_cases() {
+  std::vector<KernelCase> cases;
+  for (const StorageType type : {StorageType::bfloat16, StorageType::float16, StorageType::float32}) {
+    for (const std::int64_t width : {16, 64, 128, 256}) {
+      KernelCase test{.queries = 70,
+                      .keys = 90,
+                      .dim = width == 128 ? 64 : width,
+                      .value_dim = width,
+                      .kv_heads = 1,
+                      .batch = 1,
+                      .heads = 1,
+                      .type = type,
+                      .mask = MaskKind::additive_stored};
+      cases.push_back(test);
+      test.normalize_k = false;
+      test.mask = MaskKind::additive_float32;
+      test.dropout = width == 64 ? 0.25F : 0.0F;
+      cases.push_back(test);
+    }
+  }
+  cases.push_back({.keys = 65, .mask = MaskKind::additive_row, .lengths = LengthKind::key_lengths});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(AnyFiniteSize, LargeMasks, ::testing::ValuesIn(large_mask_cases()), case_name);
 
 TEST(Dropout, IsThatOfTheCpu) {
   constexpr std::int64_t kHeads = 3, kQueries = 37, kKeys = 129;

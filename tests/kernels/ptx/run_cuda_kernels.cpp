@@ -72,6 +72,7 @@ class Run {
     const kernels::ForwardOutputs outputs{
         .out = results_.out.output(),
         .lse = unwritten(results_.lse, batch_ * p.heads * p.queries),
+        .lse_low = unwritten(results_.lse_low, is_additive(p.mask.type) ? batch_ * p.heads * p.queries : 0),
         .workspace = workspace(cuda::forward_workspace(p, launch_.device)),
     };
     check(cuda::forward(p, outputs, launch_), "forward");
@@ -85,6 +86,7 @@ class Run {
         .out = results_.out.input(),
         .grad_out = test_.grad_out.input(),
         .lse = results_.lse.data(),
+        .lse_low = results_.lse_low.data(),
         .grad_q = results_.grad_q.output(),
         .grad_k = results_.grad_k.output(),
         .grad_v = results_.grad_v.output(),
@@ -92,7 +94,7 @@ class Run {
         .workspace = workspace(cuda::backward_workspace(p, gain_gradient, launch_.device)),
     };
     check(cuda::backward(p, arguments, launch_), "backward");
-    if (p.mask.type == MaskType::none || p.mask.type == MaskType::boolean) return;
+    if (!is_additive(p.mask.type)) return;
     const Buffer& mask = test_.additive_mask;
     float* grad_mask = unwritten(results_.grad_mask, mask.batch() * mask.heads() * mask.rows() * p.keys);
     check(cuda::mask_backward(p, arguments, {grad_mask, mask.batch(), mask.heads(), mask.rows()}, launch_),
@@ -104,6 +106,7 @@ class Run {
     const std::int64_t queries = batch_ * p.heads * p.queries;
     const kernels::StatisticsOutputs outputs{
         .lse = results_.lse.data(),
+        .lse_low = results_.lse_low.data(),
         .max_logit = unwritten(results_.max_logit, queries),
         .entropy = unwritten(results_.entropy, queries),
         .q_norm = unwritten(results_.q_norm, queries),

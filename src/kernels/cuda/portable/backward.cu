@@ -160,6 +160,7 @@ cudaError_t backward(const AttentionProblem& original, const RemainingProblem& p
                                       .v = {p.v, p.value_dim, p.type},
                                       .grad_out = {arguments.grad_out, p.value_dim, p.type},
                                       .query_terms = terms,
+                                      .lse_low = is_additive(p.mask.type) ? arguments.lse_low : nullptr,
                                       .grad_q = {arguments.grad_q, original.dim, p.type},
                                       .grad_k = {arguments.grad_k, original.dim, p.type},
                                       .grad_v = {arguments.grad_v, original.value_dim, p.type},

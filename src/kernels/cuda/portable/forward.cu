@@ -338,10 +338,17 @@ struct ForwardBlock {
     return all;
   }
 
+  __device__ void store_lse(int64_t at, float sum, float most) const {
+    const float log_sum = logf(sum);
+    const float lse = most + log_sum;
+    p.lse[at] = sum == 0 ? -kInfinity : lse;
+    if (Shape::kBiased && is_additive(rules.mask_type)) p.lse_low[at] = sum == 0 ? 0.0f : log_sum - (lse - most);
+  }
+
   // `unit` makes natural logarithms of running.most.
   __device__ void store(float unit) {
     const OutputRows<T> to(p.out, sequence.batch, head, sequence.first_query);
-    float* lse = p.lse + dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
+    const int64_t at = dense_row(sequence.batch, p.problem.heads, head, p.problem.queries, sequence.first_query);
     const float kept = p.problem.dropout_p > 0 ? DropoutFactors(p.problem.dropout_p).kept : 1.0f;
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
@@ -352,7 +359,7 @@ struct ForwardBlock {
         factor[half] = sum == 0 ? 0.0f : kept / sum;
         const int row = first_row + r * 16 + half * 8 + lane_row();
         if (row < rules.queries && lane_column() == 0) {
-          lse[row] = sum == 0 ? -kInfinity : running.most[r][half] * unit + logf(sum);
+          store_lse(at + row, sum, running.most[r][half] * unit);
         }
       }
       scale_rows(out[r], factor[0], factor[1]);
@@ -444,6 +451,7 @@ cudaError_t forward(const AttentionProblem& original, const RemainingProblem& pr
                                      {p.v, p.value_dim, p.type},
                                      {outputs.out, original.value_dim, p.type},
                                      outputs.lse,
+                                     outputs.lse_low,
                                      prepared.query_factors,
                                      prepared.key_factors,
                                      mask.of_queries};

@@ -20,6 +20,7 @@ struct ForwardParameters {
   Matrix v;
   Matrix out;
   float* lse;
+  float* lse_low;              // where the mask is additive
   const float* query_factors;  // [B, H, Nq], or null
   const float* key_factors;    // [B, Hk, Nk], or null
   MaskBits mask_bits;

@@ -21,6 +21,7 @@ struct GradientParameters {
   Matrix v;
   Matrix grad_out;
   const QueryTerms* query_terms;  // [B, H, Nq]
+  const float* lse_low;           // likewise, where the mask is additive
   Matrix grad_q;
   Matrix grad_k;
   Matrix grad_v;
@@ -78,6 +79,8 @@ struct GradientShape {
   using OwnedTile = SharedTile<T, kWidth, kOwned, kDense>;
   using StreamedTile = SharedTile<T, kWidth, kStreamed, kDense>;
   using StreamedPart = SharedTile<T, kWidth, kPartRows, kDense>;
+  // The low parts of what belongs to queries: one kernel has no room for them.
+  static constexpr bool kStagesLow = kBiased && !(kOwns == Owns::keys_for_all && kWidth == 128);
   static constexpr bool kStagesMask = sizeof(T) == 2 && kBiased;
   static constexpr int kMaskRows = kWarps * kRowTiles * 16;  // or columns, of all warps
   using MaskTile = portable::MaskTile<kKeySide ? kPartRows : kMaskRows, kKeySide ? kMaskRows : kStreamed>;
@@ -86,15 +89,32 @@ struct GradientShape {
   using ScoreTile = SharedTile<T, kStreamed, kOwned, kDense || kPaired>;  // [keys][queries]
 };
 
-template <int kCount, bool kDraws>
-struct QuerySide {
-  alignas(16) QueryTerms terms[kCount];
+template <int kCount, bool kUsed>
+struct FixedFactors {};
+template <int kCount>
+struct FixedFactors<kCount, true> {
   float to_fixed[kCount];
 };
 
+template <int kCount, bool kUsed>
+struct LowParts {};
 template <int kCount>
-struct QuerySide<kCount, true> : QuerySide<kCount, false> {
+struct LowParts<kCount, true> {
+  float lse_low[kCount];
+};
+
+template <int kCount, bool kUsed>
+struct QueryDraws {};
+template <int kCount>
+struct QueryDraws<kCount, true> {
   DropoutKeys dropout[kCount];
+};
+
+template <typename Shape, int kCount>
+struct QuerySide : FixedFactors<kCount, Shape::kAddsQueries>,
+                   LowParts<kCount, Shape::kStagesLow>,
+                   QueryDraws<kCount, Shape::kDraws && !Shape::kPaired> {
+  alignas(16) QueryTerms terms[kCount];
 };
 
 template <typename Shape>
@@ -104,7 +124,7 @@ struct GradientTiles {
   alignas(Shape::OwnedTile::kAlignment) uint8_t owned[2][Shape::OwnedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_first[Shape::kStages][Shape::StreamedTile::kBytes];
   alignas(Shape::StreamedTile::kAlignment) uint8_t streamed_second[Shape::kSecondStages][Shape::StreamedTile::kBytes];
-  QuerySide<kQueries, Shape::kDraws && !Shape::kPaired> queries[kKeySide ? Shape::kSideStages : 1];
+  QuerySide<Shape, kQueries> queries[kKeySide ? Shape::kSideStages : 1];
   float owned_factors[Shape::kOwned];
   alignas(8) float streamed_factors[Shape::kStages][Shape::kStreamed];
   uint8_t nonfinite[2][Shape::kStreamed];

@@ -57,6 +57,10 @@ struct GradientBlock {
   int parity = 0;           // of the step, for the barriers of pairs
   uint64_t seen_bits = 0;   // by a boolean mask in the next step: none if zero in all lanes
 
+  // See point_at_low.
+  const float* tile_low = nullptr;
+  int last_low = 0;
+
   __device__ GradientBlock(const GradientParameters& parameters, Memory& shared, const Place& place, unsigned block)
       : p(parameters),
         memory(shared),
@@ -95,7 +99,15 @@ struct GradientBlock {
       // Past the end all rows are zero, and so is what they would contribute.
       const bool exists = first_query + i < rules.queries;
       copy_pair(shared_address(side.terms + i), p.query_terms + (exists ? at + i : 0), exists);
-      if (kAddsQueries) copy_word(shared_address(side.to_fixed + i), p.to_fixed + (exists ? at + i : 0), exists);
+      if constexpr (Shape::kStagesLow) {
+        // Dropout without a mask comes here too.
+        const bool has_low = exists && p.lse_low != nullptr;
+        const void* low = has_low ? static_cast<const void*>(p.lse_low + at + i) : p.query_terms;
+        copy_word(shared_address(side.lse_low + i), low, has_low);
+      }
+      if constexpr (kAddsQueries) {
+        copy_word(shared_address(side.to_fixed + i), p.to_fixed + (exists ? at + i : 0), exists);
+      }
       if constexpr (kDraws) draw_dropout(step, query_head, first_query, i);
     });
   }
@@ -193,6 +205,14 @@ struct GradientBlock {
     return kKeySide ? at.part * kPartRows : first_row - first_owned + at.row_tile * 16;
   }
 
+  // What rounding took from the lse of the queries of a tile, where it is not staged.
+  __device__ void point_at_low(Step now) {
+    const int64_t first = sequence.first_query + now.row;
+    tile_low = p.lse_low + dense_row(sequence.batch, p.problem.heads, now.head, p.problem.queries, first);
+    last_low = rules.queries - now.row - 1;
+  }
+  __device__ float low_of(int query) const { return tile_low[min(query, last_low)]; }
+
   // Whether any owned row of this warp sees any row of the tile at `row`.
   __device__ bool meets(int row) const {
     if (first_row >= owned_rows()) return false;
@@ -259,6 +279,7 @@ struct GradientBlock {
     const int row = now.row;
     bool active = meets(row);
     bool any_active = true;  // warp of the block
+    if constexpr (Shape::kBiased && !Shape::kStagesLow) point_at_low(now);
     // Rows without finite numbers have no finite log-sum-exp or Δ, and need not show in the products.
     if (kAddsQueries && !kSimple && guarded) clear_nonfinite_rows(index);
     if constexpr (kSeesBits<kPass>) {

@@ -13,7 +13,7 @@ namespace quest::kernels::cuda::portable {
 
 // What a query brings to its weights besides its rows.
 struct QueryTerms {
-  float lse;    // in units of log 2, natural ones beside a bias; +inf for a row that sees no key: its weights are 0
+  float lse;    // in units of log 2, the high part in natural ones beside a bias; +inf where no key is seen: no weight
   float delta;  // dO·O
 };
 
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(kRowThreads) terms_kernel(const __grid_constan
     const float unit = is_additive(problem.mask.type) ? 1.0f : kLog2E;
     p.terms[head_row + row] = {lse == -kInfinity ? kInfinity : lse * unit, delta};
     if (!fixed) continue;
-    // Weights are computed again from rounded logarithms; where those have no digits left, none is more than one.
+    // Weights are computed again from rounded scores; where those have no digits left, none is more than one.
     constexpr float kWeightSlack = 1.25f;
     constexpr float kLargestExact = 0x1p17f;
     bound *= fabsf(lse) < kLargestExact ? kWeightSlack : fmaxf(kWeightSlack, static_cast<float>(sequence.keys));

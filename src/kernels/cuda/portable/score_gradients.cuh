@@ -29,6 +29,18 @@ __device__ QueryTerms terms_of(const Block& work, ScorePlace at, int block, int 
   return work.query_side(at.step).terms[query_of(work, at, block, i)];
 }
 
+// What rounding took from their lse.
+template <typename Block>
+__device__ float lse_low_of(const Block& work, ScorePlace at, int block, int i) {
+  if constexpr (Block::Shape::kStagesLow) {
+    return work.query_side(at.step).lse_low[query_of(work, at, block, i)];
+  } else if constexpr (Block::Shape::kBiased) {
+    return work.low_of(query_of(work, at, block, i));
+  } else {
+    return 0.0f;
+  }
+}
+
 // A large bias may round an exponent above 0, where a weight cannot be. NaN stays NaN.
 __device__ inline float no_more_than_zero(float exponent) {
   float result;
@@ -38,10 +50,10 @@ __device__ inline float no_more_than_zero(float exponent) {
 
 // Of a weight, in units of log 2, from a score to which the rules were applied.
 template <GradientPass kPass, typename Block>
-__device__ float exponent_of(const Block& work, float score, float lse, float factor) {
+__device__ float exponent_of(const Block& work, float score, float lse, float lse_low, float factor) {
   constexpr bool kAny = Block::Shape::kBiased && kPass == GradientPass::any;
   if (kPass == GradientPass::biased || (kAny && is_additive(work.rules.mask_type))) {
-    return no_more_than_zero(score - lse) * kLog2E;
+    return no_more_than_zero(score - lse - lse_low) * kLog2E;
   }
   return fmaf(score, work.rules.unit() * factor, -lse);
 }
@@ -53,7 +65,8 @@ __device__ void weigh(const Block& work, Accumulator& weights, ScorePlace at, in
   for (int i = 0; i < 4; ++i) {
     const float factor = work.owned_factor(at.row_tile, i / 2);
     float& x = weights.x[i];
-    x = exp2_fast(exponent_of<kPass>(work, x, terms_of(work, at, block, i).lse, factor));
+    const float lse = terms_of(work, at, block, i).lse;
+    x = exp2_fast(exponent_of<kPass>(work, x, lse, lse_low_of(work, at, block, i), factor));
     if (Block::kAddsQueries) x *= factor;
   }
 }
@@ -90,7 +103,8 @@ __device__ void differentiate_with_care(const Block& work, Accumulator (&weights
       bool hidden = weight == -kInfinity || terms.lse == kInfinity;
       // Its score was minus infinity where the sum over the row is finite.
       if (Block::kAddsQueries && memory.owned_nonfinite[owned]) hidden |= !isnan(terms.lse);
-      const float exponent = exponent_of<GradientPass::any>(work, weight, terms.lse, factor[i / 2]);
+      const float low = lse_low_of(work, at, block, i);
+      const float exponent = exponent_of<GradientPass::any>(work, weight, terms.lse, low, factor[i / 2]);
       weight = hidden ? 0.0f : exp2_fast(no_more_than_zero(exponent));
       grad = weight == 0 ? 0.0f : weight * (grad - terms.delta);
       // It would be multiplied by something that was cleared.

@@ -14,7 +14,6 @@ namespace quest::kernels::cuda::portable {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-constexpr bool is_additive(MaskType type) { return type > MaskType::boolean; }
 // What is compiled apart, not to take registers from everything else; an additive mask may come with dropout, and a
 // boolean one is none, but in the forward of wide heads.
 enum class Extras { none, boolean_mask, dropout, additive_mask };
