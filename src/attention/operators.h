@@ -14,8 +14,8 @@ namespace quest::operators {
 
 struct Forward {
   at::Tensor out;
-  at::Tensor
-      lse;  // [B, H, Nq]; beside an additive mask [2, B, H, Nq], the second part what rounding took from the first
+  // [B, H, Nq]; beside an additive mask [2, B, H, Nq], the second part what rounding took from the first.
+  at::Tensor lse;
 };
 
 struct Gradients {
