@@ -55,14 +55,13 @@ struct StatisticsTask {
   }
 
   // Σ_j p_j (lse - logit_j) over one row, and p added to the mass.
-  float gather_row(const float* logit, const float* prob, std::int64_t n, std::int64_t row, float* key_mass) const {
+  float gather_row(const float* logit, const float* prob, std::int64_t n, float lse, float* key_mass) const {
     const Floats d;
-    const auto lse = hn::Set(d, queries.lse[row]);
-    const auto low = hn::Set(d, queries.lse_low[row]);
+    const auto l = hn::Set(d, lse);
     auto entropy = hn::Zero(d);
     for (std::int64_t j = 0; j < n; j += kLanes) {
       const auto x = hn::LoadU(d, prob + j);
-      const auto term = hn::Mul(x, hn::Add(hn::Sub(lse, hn::LoadU(d, logit + j)), low));
+      const auto term = hn::Mul(x, hn::Sub(l, hn::LoadU(d, logit + j)));
       entropy = hn::Add(entropy, hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), term));
       hn::StoreU(hn::Add(x, hn::LoadU(d, key_mass + j)), d, key_mass + j);
     }
@@ -80,14 +79,15 @@ struct StatisticsTask {
       const std::int64_t n = meeting.visible(r);
       const float* logit = logits + r * score_stride;
       row_max[row + r] = std::max(row_max[row + r], max_row(logit, n));
-      row_entropy[row + r] += gather_row(logit, probabilities + r * score_stride, n, row + r, mass + first_key);
+      row_entropy[row + r] +=
+          gather_row(logit, probabilities + r * score_stride, n, queries.lse[row + r], mass + first_key);
     }
   }
 
   void query_block(std::int64_t first, std::int64_t count) {
     queries.pack(head, first, count, outputs);
     std::fill_n(row_max, count, -kInfinity);
-    std::fill_n(row_entropy, count, 0.0F);
+    std::copy_n(queries.lse_low, count, row_entropy);  // the weights of that part sum to one
     for (std::int64_t b = 0; b < key_blocks.count; ++b) {
       for (std::int64_t row = 0; row < count; row += kRowBlock) row_block(row, b * key_blocks.size);
     }

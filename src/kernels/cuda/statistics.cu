@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid
       for (int j = 0; j < kPatchColumns; ++j) {
         const float probability = head.probability(logits[i][j], lse[i]);
         largest[i] = fmaxf(largest[i], logits[i][j]);
-        if (probability != 0.0f) entropy[i] += probability * (lse[i].high - logits[i][j] + lse[i].low);
+        if (probability != 0.0f) entropy[i] += probability * (lse[i].high - logits[i][j]);
       }
     }
   }
@@ -58,8 +58,9 @@ __global__ void __launch_bounds__(kTileThreads, 3) query_statistics(const __grid
     const std::int64_t row = first_row + patch_row(i);
     if (row > last_row || patch_column(0) != 0) continue;
     outputs.max_logit[head.query_row(row)] = largest[i] * unit;
+    const float sum = entropy[i] + lse[i].low;  // the weights of that part sum to one
     // Rounding can carry a one-hot row below 0.
-    outputs.entropy[head.query_row(row)] = entropy[i] < 0.0f ? 0.0f : entropy[i] * unit;
+    outputs.entropy[head.query_row(row)] = sum < 0.0f ? 0.0f : sum * unit;
   }
 }
 
