@@ -1,9 +1,7 @@
 // Augments pictures, for a test in Python that compares them with Pillow's.
 //   Usage: augment_pictures FILE
-// Each line of the file is an operation, a picture to read and one to write, both PPM, numbers, and perhaps "times N":
-// then the operation is repeated and its seconds are printed.
+// Each line of the file is an operation, a picture to read and one to write, both PPM, and numbers.
 
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -12,10 +10,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "data/augment/augmenter.h"
-#include "data/augment/color_jitter.h"
+#include "data/augment/crop.h"
 #include "data/augment/neighbour_operations.h"
 #include "data/augment/point_operations.h"
+#include "data/augment/rand_augment.h"
 
 namespace quest::data {
 namespace {
@@ -76,18 +74,6 @@ std::map<std::string, Operation, std::less<>> operations() {
       {"brightness", [](const Picture& p, const Numbers& n) { return with_brightness(p, n.at(0)); }},
       {"contrast", [](const Picture& p, const Numbers& n) { return with_contrast(p, n.at(0)); }},
       {"color", [](const Picture& p, const Numbers& n) { return with_color(p, n.at(0)); }},
-      {"deit",
-       [](const Picture& p, const Numbers& n) {
-         AugmentOptions options;
-         options.image_size = 224;
-         options.crop = Crop::random_resized;
-         options.flip = 0.5;
-         options.policy = n.at(0) == 1.0 ? "rand-m9-mstd0.5-inc1" : "3-augment";
-         options.color_jitter = n.at(0) == 1.0 ? 0.0 : 0.3;
-         static std::uint64_t count = 0;
-         base::Random random(1, {count++});
-         return Augmenter(options).training(p, random);
-       }},
   };
   for (const auto& operation : rand_operations()) {
     all.emplace(operation.name,
@@ -104,21 +90,8 @@ void run(const std::string& line) {
   std::string to;
   words >> name >> from >> to;
   Numbers numbers;
-  int times = 1;
-  for (std::string word; words >> word;) {
-    if (word == "times") {
-      words >> times;
-    } else {
-      numbers.push_back(std::stod(word));
-    }
-  }
-  const auto picture = read_ppm(from);
-  const auto& operation = all.at(name);
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 1; i < times; ++i) static_cast<void>(operation(picture, numbers));
-  write_ppm(to, operation(picture, numbers));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (times > 1) std::cout << name << ' ' << seconds.count() / times << '\n';
+  for (double number = 0.0; words >> number;) numbers.push_back(number);
+  write_ppm(to, all.at(name)(read_ppm(from), numbers));
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ struct AffineMap {
   double yx = 0.0, yy = 1.0, y0 = 0.0;
 };
 
-[[nodiscard]] Picture transformed(const Picture& picture, const AffineMap& map, const Color& outside);
+[[nodiscard]] Picture transformed(Picture picture, const AffineMap& map, const Color& outside);
 
 // Against the clock about the centre.
-[[nodiscard]] Picture rotated(const Picture& picture, double degrees, const Color& outside);
+[[nodiscard]] Picture rotated(Picture picture, double degrees, const Color& outside);
 
 }  // namespace quest::data

@@ -31,7 +31,7 @@ constexpr std::array kOperations = std::to_array<RandOperation>({
     {"Equalize", false, [](Picture p, double, const Color&) { return equalized(std::move(p)); }},
     {"Invert", false, [](Picture p, double, const Color&) { return inverted(std::move(p)); }},
     {"Rotate", true,
-     [](Picture p, double m, const Color& outside) { return rotated(p, share(m) * kMostRotation, outside); }},
+     [](Picture p, double m, const Color& outside) { return rotated(std::move(p), share(m) * kMostRotation, outside); }},
     {"PosterizeIncreasing", false,
      [](Picture p, double m, const Color&) { return posterized(std::move(p), 4 - static_cast<int>(share(m) * 4)); }},
     {"SolarizeIncreasing", false,
@@ -49,17 +49,19 @@ constexpr std::array kOperations = std::to_array<RandOperation>({
     {"SharpnessIncreasing", true,
      [](Picture p, double m, const Color&) { return with_sharpness(std::move(p), enhancement(m)); }},
     {"ShearX", true,
-     [](Picture p, double m, const Color& outside) { return transformed(p, {.xy = share(m) * kMostShear}, outside); }},
+     [](Picture p, double m, const Color& outside) { return transformed(std::move(p), {.xy = share(m) * kMostShear}, outside); }},
     {"ShearY", true,
-     [](Picture p, double m, const Color& outside) { return transformed(p, {.yx = share(m) * kMostShear}, outside); }},
+     [](Picture p, double m, const Color& outside) { return transformed(std::move(p), {.yx = share(m) * kMostShear}, outside); }},
     {"TranslateXRel", true,
      [](Picture p, double m, const Color& outside) {
-       return transformed(p, {.x0 = share(m) * kMostShift * static_cast<double>(p.width)}, outside);
+       const AffineMap map{.x0 = share(m) * kMostShift * static_cast<double>(p.width)};
+       return transformed(std::move(p), map, outside);
      }},
     {"TranslateYRel", true,
      [](Picture p, double m,
         const Color&
-            outside) { return transformed(p, {.y0 = share(m) * kMostShift * static_cast<double>(p.height)}, outside); }},
+            outside) { const AffineMap map{.y0 = share(m) * kMostShift * static_cast<double>(p.height)};
+       return transformed(std::move(p), map, outside); }},
 });
 
 constexpr std::string_view kForm =
