@@ -48,5 +48,6 @@ inline constexpr std::uint64_t kDropout = 2;
 inline constexpr std::uint64_t kBatchOrder = 4;
 inline constexpr std::uint64_t kValidationSplit = 6;
 inline constexpr std::uint64_t kAugmentation = 7;
+inline constexpr std::uint64_t kMixing = 8;
 
 }  // namespace quest::base
