@@ -181,7 +181,7 @@ TEST(SharedCifar10, HasPicturesThatBecomeGraphsOfThePublishedSize) {
   for (std::int64_t i = 0; i < kLooked; ++i) {
     const auto picture = decode_jpeg(images[static_cast<std::size_t>(i)].bytes);
     ColourImage image{.height = picture.height, .width = picture.width, .pixels = {}};
-    for (const auto byte : picture.pixels) image.pixels.push_back(static_cast<float>(byte / 255.0));
+    for (const auto byte : picture.rgb) image.pixels.push_back(static_cast<float>(byte / 255.0));
     nodes += static_cast<double>(superpixel_graph(image, base::Random(0, {static_cast<std::uint64_t>(i)})).size());
   }
   // Published: 117.63 on the average; these pictures went through JPEG once more.

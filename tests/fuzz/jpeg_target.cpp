@@ -3,7 +3,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   return quest::fuzz::try_to_read(bytes, size, [](std::string_view content) {
-    const auto image = quest::data::decode_jpeg(content);
-    quest::fuzz::promise(static_cast<std::int64_t>(image.pixels.size()) == 3 * image.height * image.width);
+    const auto picture = quest::data::decode_jpeg(content);
+    quest::fuzz::promise(static_cast<std::int64_t>(picture.rgb.size()) == 3 * picture.height * picture.width);
   });
 }

@@ -29,7 +29,7 @@ void fail_on_warning(j_common_ptr decoder, int level) {
 
 bool can_decode_jpeg() { return true; }
 
-JpegImage decode_jpeg(std::string_view file) {
+Picture decode_jpeg(std::string_view file) {
   jpeg_error_mgr errors{};
   jpeg_decompress_struct decoder{};
   decoder.err = jpeg_std_error(&errors);
@@ -40,20 +40,20 @@ JpegImage decode_jpeg(std::string_view file) {
   jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char*>(file.data()), file.size());
   jpeg_read_header(&decoder, TRUE);
   decoder.out_color_space = JCS_RGB;
-  JpegImage image{.height = decoder.image_height, .width = decoder.image_width};
-  if (image.height * image.width > kMostPixels) {
+  Picture picture{.height = decoder.image_height, .width = decoder.image_width};
+  if (picture.height * picture.width > kMostPixels) {
     throw FormatError("expected a picture of at most " + std::to_string(kMostPixels) + " pixels, found " +
-                      std::to_string(image.height) + " x " + std::to_string(image.width));
+                      std::to_string(picture.height) + " x " + std::to_string(picture.width));
   }
   jpeg_start_decompress(&decoder);
-  const auto row_bytes = static_cast<std::size_t>(3 * image.width);
-  image.pixels.resize(static_cast<std::size_t>(image.height) * row_bytes);
+  const auto row_bytes = static_cast<std::size_t>(3 * picture.width);
+  picture.rgb.resize(static_cast<std::size_t>(picture.height) * row_bytes);
   while (decoder.output_scanline < decoder.output_height) {
-    JSAMPROW row = image.pixels.data() + decoder.output_scanline * row_bytes;
+    JSAMPROW row = picture.rgb.data() + decoder.output_scanline * row_bytes;
     jpeg_read_scanlines(&decoder, &row, 1);
   }
   jpeg_finish_decompress(&decoder);
-  return image;
+  return picture;
 }
 
 }  // namespace quest::data

@@ -45,13 +45,13 @@ LabelledPixels load_pack(const std::filesystem::path& index, const std::filesyst
   LabelledPixels result;
   naming_file(pack, [&] {
     for (std::size_t i = 0; i < images.size(); ++i) {
-      const auto image = decode_jpeg(images[i].bytes);
-      if (image.height != kCifarSide || image.width != kCifarSide) {
+      const auto picture = decode_jpeg(images[i].bytes);
+      if (picture.height != kCifarSide || picture.width != kCifarSide) {
         throw FormatError("image " + std::to_string(i) + ": expected 32 x 32 pixels, found " +
-                          std::to_string(image.height) + " x " + std::to_string(image.width));
+                          std::to_string(picture.height) + " x " + std::to_string(picture.width));
       }
       result.labels.push_back(static_cast<std::uint8_t>(images[i].label));
-      result.pixels.insert(result.pixels.end(), image.pixels.begin(), image.pixels.end());
+      result.pixels.insert(result.pixels.end(), picture.rgb.begin(), picture.rgb.end());
     }
   });
   return result;
