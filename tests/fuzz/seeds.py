@@ -4,6 +4,7 @@ import json
 import pickle
 import struct
 import sys
+import zlib
 from pathlib import Path
 
 
@@ -14,6 +15,17 @@ def safetensors(header: dict, data: bytes) -> bytes:
 
 def tensor(dtype: str, shape: list[int], begin: int, end: int) -> dict:
     return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def png(depth: int, kind: int, rows: bytes, *chunks: tuple[bytes, bytes], interlace: int = 0) -> bytes:
+    """Two by two pixels."""
+    head = (b"IHDR", struct.pack(">IIBBBBB", 2, 2, depth, kind, 0, 0, interlace))
+    all_chunks = [head, *chunks, (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    parts = (
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in all_chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 # {"model": OrderedDict(w=a tensor of 2 x 3 floats)}, as torch.save writes it.
@@ -76,6 +88,12 @@ SEEDS = {
         b"\x80\x03]}(X\x01\0\0\0x" + TENSOR + b"X\x01\0\0\0y" + ARRAY + b"ua.",
         COLLATED,
         *(pickle.dumps([{"y": [1, 2, 70000]}, (b"", "a", 0.5, None, True)], protocol) for protocol in (2, 4)),
+    ],
+    "png": [
+        png(8, 2, b"\0abcdef\1abcdef"),
+        png(1, 3, b"\0\x80\0\x40", (b"PLTE", b"abcdef"), (b"tRNS", b"\0")),
+        png(16, 4, b"\2abcdabcd\4abcdabcd", (b"gAMA", struct.pack(">I", 45455))),
+        png(8, 0, b"\0a\0b\0cd", interlace=1),
     ],
     "safetensors": [
         safetensors({}, b""),

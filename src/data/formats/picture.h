@@ -13,4 +13,8 @@ struct Picture {
   std::vector<std::uint8_t> rgb;  // [height, width, 3]: rows from the top, red, green and blue of each pixel
 };
 
+// A few bytes of a file can claim any size: readers throw FormatError for more than 2^26 pixels before they ask for
+// memory, and for none.
+void require_pixels(std::int64_t height, std::int64_t width);
+
 }  // namespace quest::data
