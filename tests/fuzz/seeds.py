@@ -54,6 +54,7 @@ COLLATED = (
     b"\x80\x02ctorch_geometric.data.data\nData\n)\x81}X\x06\0\0\0_store}X\x08\0\0\0_mapping}X\x01\0\0\0x" + ARRAY
     + b"sssb}X\x01\0\0\0x](K\x00K\x03es\x86."
 )  # fmt: skip
+LINES = b"0 2 1 9e83486d a/b.jpg\n2 1 9 06b9df6f c d.png\n"
 NODE_TYPES = b"id\ta\n0\t5\n1\t7\n"
 
 SEEDS = {
@@ -63,7 +64,9 @@ SEEDS = {
     ],
     "images": [
         b"\x03" + bytes(3072),
+        b"\x13\x63" + bytes(3072),
         b"0 2 1\n2 1 9\n\0abc",
+        LINES + b"end 2 %08x\n\0abc" % zlib.crc32(LINES),
     ],
     "jpeg": [
         bytes.fromhex(

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -39,6 +40,15 @@ void InputFile::read_at(std::uint64_t offset, std::span<std::byte> bytes) const 
     if (count == 0) throw FormatError("the file ends at byte " + std::to_string(offset) + ", while it was read");
     bytes = bytes.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 17;  // of more, Linux reads the beginning alone
+  for (const auto end = offset + bytes; offset < end; offset += kAtOnce) {
+    const auto count = static_cast<off_t>(std::min(kAtOnce, end - offset));
+    // Advice that is not taken changes nothing but the speed.
+    static_cast<void>(::posix_fadvise(file_, static_cast<off_t>(offset), count, POSIX_FADV_WILLNEED));
   }
 }
 

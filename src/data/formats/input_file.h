@@ -22,6 +22,9 @@ class InputFile {
   // Fills all of `bytes` from `offset` on.
   void read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
 
+  // These bytes are wanted soon: the system may begin to read them.
+  void will_need(std::uint64_t offset, std::uint64_t bytes) const;
+
  private:
   int file_;
   std::uint64_t size_ = 0;

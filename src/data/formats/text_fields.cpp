@@ -1,7 +1,9 @@
 #include "data/formats/text_fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace quest::data {
 
@@ -18,7 +20,12 @@ std::vector<std::string_view> fields_of(std::string_view text, char separator) {
 }
 
 std::int32_t number_below(std::string_view text, std::int64_t end, const char* what) {
-  std::int32_t value = 0;
+  constexpr auto kEnd = std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
+  return static_cast<std::int32_t>(large_number_below(text, std::min(end, kEnd), what));
+}
+
+std::int64_t large_number_below(std::string_view text, std::int64_t end, const char* what) {
+  std::int64_t value = 0;
   const auto [rest, error] = std::from_chars(text.begin(), text.end(), value);
   if (error != std::errc() || rest != text.end() || value < 0 || value >= end) {
     throw FormatError("expected " + std::string(what) + " from 0 to " + std::to_string(end - 1) + ", found " +

@@ -14,8 +14,9 @@ namespace quest::data {
 // What stands between the separators; nothing at all in an empty text.
 [[nodiscard]] std::vector<std::string_view> fields_of(std::string_view text, char separator);
 
-// From 0 to `end` - 1.
+// From 0 to `end` - 1, which for the first is no more than fits.
 [[nodiscard]] std::int32_t number_below(std::string_view text, std::int64_t end, const char* what);
+[[nodiscard]] std::int64_t large_number_below(std::string_view text, std::int64_t end, const char* what);
 [[nodiscard]] double finite_number(std::string_view text, const char* what);
 
 // read(line) for every line that is not empty; what it says is wrong gets the line's number in front.

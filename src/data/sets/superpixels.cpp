@@ -7,7 +7,7 @@
 
 #include "data/formats/format_error.h"
 #include "data/formats/image_pack.h"
-#include "data/formats/jpeg.h"
+#include "data/formats/picture_file.h"
 #include "data/formats/whole_file.h"
 #include "data/graph_packer.h"
 #include "data/sets/graph_file.h"
@@ -41,11 +41,11 @@ std::string content_of(const std::filesystem::path& path) {
 LabelledPixels load_pack(const std::filesystem::path& index, const std::filesystem::path& pack) {
   const auto lines = content_of(index);
   const auto bytes = content_of(pack);
-  const auto images = naming_file(index, [&] { return parse_image_pack(lines, bytes, kCifarClasses); });
+  const auto images = naming_file(index, [&] { return parse_pack_index(lines, bytes.size(), kCifarClasses); });
   LabelledPixels result;
   naming_file(pack, [&] {
     for (std::size_t i = 0; i < images.size(); ++i) {
-      const auto picture = decode_jpeg(images[i].bytes);
+      const auto picture = decode_picture(std::string_view(bytes).substr(images[i].offset, images[i].length));
       if (picture.height != kCifarSide || picture.width != kCifarSide) {
         throw FormatError("image " + std::to_string(i) + ": expected 32 x 32 pixels, found " +
                           std::to_string(picture.height) + " x " + std::to_string(picture.width));

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "data/formats/cifar10.h"
+#include "data/formats/cifar.h"
 #include "data/graph_parallel.h"
 #include "data/graph_set.h"
 
