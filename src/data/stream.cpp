@@ -25,6 +25,48 @@ Order shuffled(std::int64_t samples, std::uint64_t seed, std::int64_t epoch) {
   return order;
 }
 
+// What is taken out of those that wait, at random, makes room for the next of its block.
+Order shuffled_in_blocks(std::int64_t samples, const BlockOrder& blocks, std::uint64_t seed, std::int64_t epoch) {
+  constexpr std::uint64_t kInsideBlocks = 1;
+  base::Random random(seed, {base::kBatchOrder, static_cast<std::uint64_t>(epoch), kInsideBlocks});
+  const auto most = static_cast<std::size_t>(blocks.block * blocks.together);
+  Order order;
+  Order waiting;
+  const auto take = [&] {
+    std::swap(waiting[random.below(waiting.size())], waiting.back());
+    order.push_back(waiting.back());
+    waiting.pop_back();
+  };
+  for (const auto block : shuffled((samples + blocks.block - 1) / blocks.block, seed, epoch)) {
+    for (auto i = block * blocks.block; i < std::min(samples, (block + 1) * blocks.block); ++i) {
+      if (waiting.size() == most) take();
+      waiting.push_back(i);
+    }
+  }
+  while (!waiting.empty()) take();
+  return order;
+}
+
+void expect_blocks(const BlockOrder& blocks) {
+  expect_positive(blocks.block, "sample a block");
+  expect_positive(blocks.together, "block at a time");
+}
+
+void expect_copies(std::int64_t copies, const StreamOptions& options) {
+  expect_positive(copies, "copy of a sample");
+  if (options.step_batch() % copies == 0) return;
+  throw std::invalid_argument("expected the samples of a step to be a multiple of the " + std::to_string(copies) +
+                              " copies of each, got " + std::to_string(options.step_batch()) +
+                              "; change the batch size or the number of copies");
+}
+
+// As many of the order's first samples as there is room for.
+Order repeated(const Order& once, std::int64_t copies) {
+  Order order(once.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = once[i / static_cast<std::size_t>(copies)];
+  return order;
+}
+
 // Makes one epoch's order at a time.
 class EpochOrder {
  public:
@@ -174,18 +216,24 @@ std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOption
                                          [=](std::int64_t epoch) { return shuffled(samples, options.seed, epoch); });
 }
 
+std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOptions& options, const BlockOrder& blocks) {
+  expect_blocks(blocks);
+  return std::make_unique<OrderedStream>(
+      samples, options, [=](std::int64_t epoch) { return shuffled_in_blocks(samples, blocks, options.seed, epoch); });
+}
+
 std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies, const StreamOptions& options) {
-  expect_positive(copies, "copy of a sample");
-  if (options.step_batch() % copies != 0) {
-    throw std::invalid_argument("expected the samples of a step to be a multiple of the " + std::to_string(copies) +
-                                " copies of each, got " + std::to_string(options.step_batch()) +
-                                "; change the batch size or the number of copies");
-  }
+  expect_copies(copies, options);
+  return std::make_unique<OrderedStream>(
+      samples, options, [=](std::int64_t epoch) { return repeated(shuffled(samples, options.seed, epoch), copies); });
+}
+
+std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies, const StreamOptions& options,
+                                        const BlockOrder& blocks) {
+  expect_copies(copies, options);
+  expect_blocks(blocks);
   return std::make_unique<OrderedStream>(samples, options, [=](std::int64_t epoch) {
-    const auto once = shuffled(samples, options.seed, epoch);
-    Order order(once.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = once[i / static_cast<std::size_t>(copies)];
-    return order;
+    return repeated(shuffled_in_blocks(samples, blocks, options.seed, epoch), copies);
   });
 }
 

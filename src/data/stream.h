@@ -49,9 +49,19 @@ class Stream {
   [[nodiscard]] virtual std::vector<Draw> draws(std::int64_t step, std::int64_t rank) = 0;
 };
 
+// An order for files that are read faster from their beginning to their end than at random: the samples are cut into
+// blocks of consecutive ones, the blocks come in a new order each epoch, and so many of them at a time are shuffled
+// together, a new block coming in as another one goes out.
+struct BlockOrder {
+  std::int64_t block = 512;
+  std::int64_t together = 16;
+};
+
 // Every sample once an epoch, in a new order each time. The last step of an epoch takes what is left, unless that is
 // too little to give every process a sample. Throws std::invalid_argument for fewer samples than processes.
 [[nodiscard]] std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOptions& options);
+[[nodiscard]] std::unique_ptr<Stream> shuffled_stream(std::int64_t samples, const StreamOptions& options,
+                                                      const BlockOrder& blocks);
 
 // An epoch is as long, but a sample that comes comes `copies` times in a row and in one step, to be augmented in as
 // many ways; only one in `copies` samples comes in an epoch. Where the last step of an epoch ends inside such a row,
@@ -59,6 +69,8 @@ class Stream {
 // of `copies`.
 [[nodiscard]] std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies,
                                                       const StreamOptions& options);
+[[nodiscard]] std::unique_ptr<Stream> repeated_stream(std::int64_t samples, std::int64_t copies,
+                                                      const StreamOptions& options, const BlockOrder& blocks);
 
 // `pieces` consecutive pieces of one text or recording are read by as many readers as a step has samples, each going
 // through its own stretch in order: sample r of step t is piece r · stretch + t. What does not fill all stretches is

@@ -38,6 +38,10 @@ std::vector<Kind> ordered_kinds() {
            [](auto samples, const auto& options) {
              return repeated_stream(samples, options.step_batch() % 2 == 0 ? 2 : options.step_batch(), options);
            }},
+          {"blocks",
+           [](auto samples, const auto& options) {
+             return shuffled_stream(samples, options, BlockOrder{.block = 3, .together = 2});
+           }},
           {"contiguous", [](auto samples, const auto& options) { return contiguous_stream(samples, options); }}};
 }
 
@@ -328,6 +332,35 @@ TEST(SizedStream, PassesHoldWhatFitsAndOneSampleAtLeast) {
       EXPECT_EQ(of_step.size(), count) << "processes share a sample in step " << step;
     }
   }
+}
+
+TEST(BlockOrder, KeepsNeighboursNearEachOther) {
+  constexpr std::int64_t kSamples = 1003;
+  constexpr BlockOrder kBlocks{.block = 20, .together = 4};
+  const auto stream = shuffled_stream(kSamples, {.batch = kSamples, .seed = 5}, kBlocks);
+  const auto order = stream->draws(0, 0).front().samples;
+  EXPECT_EQ(std::set(order.begin(), order.end()).size(), 1003U);
+  EXPECT_NE(order, stream->draws(1, 0).front().samples);
+  // A block is begun before the four that follow the one that is begun next; few of its samples wait much longer.
+  std::vector<std::int64_t> begun;
+  std::int64_t waiting_in_old_blocks = 0;
+  std::int64_t steps_of_one = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto block = order[i] / kBlocks.block;
+    const auto found = std::ranges::find(begun, block);
+    if (found == begun.end()) {
+      begun.push_back(block);
+    } else if (begun.end() - found > 4 * kBlocks.together) {
+      ++waiting_in_old_blocks;
+    }
+    steps_of_one += i > 0 && order[i] == order[i - 1] + 1 ? 1 : 0;
+  }
+  EXPECT_EQ(begun.size(), 51U);
+  EXPECT_FALSE(std::ranges::is_sorted(begun));
+  EXPECT_LT(waiting_in_old_blocks, 60);
+  EXPECT_LT(steps_of_one, 60);
+  EXPECT_EQ(message_of([&] { (void)shuffled_stream(5, {.batch = 1}, BlockOrder{.block = 0}); }),
+            "expected at least one sample a block, got 0");
 }
 
 TEST(SizedStream, AnEpochHasNoSampleTwiceAndNearlyAll) {

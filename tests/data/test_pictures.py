@@ -3,6 +3,7 @@
 import io
 import itertools
 import os
+import re
 import struct
 import subprocess
 import zlib
@@ -13,6 +14,8 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image")
 DECODE = os.environ["QUEST_DECODE_PICTURE"]
+PACK = os.environ["QUEST_PACK_IMAGES"]
+PAGE = Path(__file__).parents[2] / "docs" / "image-data.md"
 
 
 def decoded(path: Path, least_side: int = 0) -> np.ndarray:
@@ -211,3 +214,24 @@ def test_huge_claims_cost_no_memory(tmp_path):
     frame = content.index(b"\xff\xc0") + 5
     path.write_bytes(content[:frame] + struct.pack(">HH", 60000, 60000) + content[frame + 4 :])
     assert refusal(path) == "expected a picture of 1 to 67108864 pixels, found 60000 x 60000\n"
+
+
+def test_pack_is_as_the_page_says(tmp_path):
+    """The page's own reader finds every file; the sums are those of zlib."""
+    for split, number in itertools.product(("train", "val"), range(7)):
+        path = tmp_path / "from" / split / ("ab" if number < 4 else "c d") / f"{number}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        photo(9 + number, 8).save(path)
+    subprocess.run([PACK, tmp_path / "from", tmp_path / "to"], check=True)
+    page = {}
+    exec(re.search(r"```python\n(def read_pack.*?)```", PAGE.read_text(), re.S)[1], page)
+    assert (tmp_path / "to" / "classes.txt").read_text() == "ab\nc d\n"
+    for split in ("train", "val"):
+        images = list(page["read_pack"](tmp_path / "to", split))
+        assert sorted(name for name, _, _ in images) == [f"{'ab' if i < 4 else 'c d'}/{i}.jpg" for i in range(7)]
+        for name, label, content in images:
+            assert label == (name[0] == "c")
+            assert content == (tmp_path / "from" / split / name).read_bytes()
+        lines = (tmp_path / "to" / f"{split}.idx").read_text().splitlines(keepends=True)
+        assert [int(line.split()[3], 16) for line in lines[:-1]] == [zlib.crc32(content) for _, _, content in images]
+        assert lines[-1] == f"end 7 {zlib.crc32(''.join(lines[:-1]).encode()):08x}\n"

@@ -10,6 +10,7 @@
 #include "data/formats/picture_file.h"
 #include "data/formats/whole_file.h"
 #include "data/graph_packer.h"
+#include "data/sets/cifar.h"
 #include "data/sets/graph_file.h"
 #include "data/sets/locator.h"
 #include "data/sets/made_file.h"
@@ -21,13 +22,6 @@ namespace {
 constexpr std::uint64_t kNodeOrder = 0x67726170'68730003;  // a random stream's first name, which no other purpose has
 constexpr std::int64_t kValidation = 5000;
 constexpr std::int64_t kNodeValues = 5;
-
-const SetFiles& binary_files() {
-  static const SetFiles files = {.name = "CIFAR-10",
-                                 .files = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                           "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"}};
-  return files;
-}
 
 const SetFiles& pack_files() {
   static const SetFiles files = {.name = "CIFAR-10", .files = {"train.idx", "train.jpgs", "test.idx", "test.jpgs"}};
@@ -90,7 +84,7 @@ Graph graph_of(const LabelledPixels& images, std::int64_t number, std::uint64_t 
 }  // namespace
 
 std::optional<std::vector<std::filesystem::path>> find_cifar10(std::span<const std::filesystem::path> places) {
-  if (auto files = find_set(binary_files(), places)) return files;
+  if (auto files = find_set(cifar10_files(), places)) return files;
   return find_set(pack_files(), places);
 }
 
