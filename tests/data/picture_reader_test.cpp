@@ -9,6 +9,7 @@
 #include "data/formats/format_error.h"
 #include "data/formats/png.h"
 #include "data/load_stages.h"
+#include "data/picture_fields.h"
 #include "tests/testing/messages.h"
 #include "tests/testing/tiny_png.h"
 
@@ -114,6 +115,17 @@ TEST_F(PictureReaderTest, SaysWhereTheTimeGoesWhileItIsMeasured) {
   ASSERT_EQ(stages.files().size(), 3U);
   EXPECT_EQ(stages.files()[2].content, tiny_png({2, 0, 0}));
   EXPECT_THROW(const LoadStages second, std::logic_error);
+}
+
+TEST(ReadingOptionsTest, AreKeysOfRecipes) {
+  ReadingOptions options;
+  recipe::Fields fields;
+  describe(fields, options);
+  fields.apply(recipe::settings_of_toml("data.unreadable = \"fail\"\ndata.order = \"blocks\"", "a recipe"));
+  EXPECT_EQ(options.unreadable, Unreadable::fail);
+  EXPECT_EQ(options.order, PictureOrder::blocks);
+  EXPECT_TRUE(
+      has(message_of([&] { fields.apply(recipe::settings_of_toml("data.order = \"any\"", "a recipe")); }), "blocks"));
 }
 
 }  // namespace

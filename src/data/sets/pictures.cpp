@@ -111,6 +111,7 @@ std::string missing_pictures_text(const PictureSource& source) {
       "…), "
       "or CIFAR's binary version (docs/image-data.md), in one of:";
   for (const auto& place : places(source)) {
+    if (!source.folder.empty() && place != source.folder) continue;
     std::error_code ignored;
     text += "\n  " + std::filesystem::absolute(place).string() +
             (std::filesystem::is_directory(place, ignored) ? " (holds none of these)" : " (no such folder)");
