@@ -137,6 +137,7 @@ void add_bench_command(CLI::App& program) {
   auto* bench = program.add_subcommand("bench", "Measure speed side by side with torch");
   expect_subcommand(*bench);
   add_step_bench_command(*bench);
+  add_data_bench_command(*bench);
   auto* command = bench->add_subcommand(
       "attention", "quest::attention beside torch's standard attention and torch's QUEST (normalize + attention)");
   const auto options = std::make_shared<BenchOptions>();

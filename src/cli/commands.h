@@ -19,7 +19,9 @@ void add_paper_command(CLI::App& program);
 void add_report_command(CLI::App& program);
 void add_recipes_command(CLI::App& program);
 void add_data_command(CLI::App& program);
+void add_data_pack_commands(CLI::App& data);
 void add_bench_command(CLI::App& program);
 void add_step_bench_command(CLI::App& bench);
+void add_data_bench_command(CLI::App& bench);
 
 }  // namespace quest::cli

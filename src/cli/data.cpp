@@ -67,7 +67,10 @@ void add_data_command(CLI::App& program) {
   auto* command = program.add_subcommand("data", "Data sets: present or missing, size, licence, how to get them");
   const auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "Tell more of one")->type_name("NAME");
-  command->callback([name] { name->empty() ? list_data_sets() : show_data_set(*name); });
+  add_data_pack_commands(*command);
+  command->callback([command, name] {
+    if (command->get_subcommands().empty()) name->empty() ? list_data_sets() : show_data_set(*name);
+  });
 }
 
 }  // namespace quest::cli

@@ -45,7 +45,7 @@ TEST_P(BadCalls, EndWithTwoAndAMessageThatNamesTheMistake) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadCalls,
     ::testing::Values(
-        BadCall{"", "one of demo, train, eval"}, BadCall{"bench", "one of step, attention"},
+        BadCall{"", "one of demo, train, eval"}, BadCall{"bench", "one of step, data, attention"},
         BadCall{"bench fly", "fly"}, BadCall{"fly", "fly"}, BadCall{"bench attention --colour", "--colour"},
         BadCall{"bench attention --shape 1,2", "NAME=B,H,N,D"},
         BadCall{"bench attention --shape vit-b=1,1,1,1", "already a shape called \"vit-b\""},
