@@ -34,6 +34,8 @@ ReadPicture PictureReader::read(std::string_view split, std::int64_t i, std::int
     if (is_known(split, sample)) continue;
     try {
       return {.picture = set_->read(split, sample, least_side), .label = pictures.label(sample), .sample = sample};
+    } catch (const FileError&) {
+      throw;
     } catch (const FormatError& error) {
       if (unreadable_ == Unreadable::fail) throw;
       note(split, sample, error.what());

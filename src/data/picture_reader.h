@@ -2,7 +2,8 @@
 
 // Reads pictures of a set of which some may be unreadable: each of these is named and counted once, and the next one of
 // its split that can be read takes its place, with its own label, so that a batch keeps its size; or the first one ends
-// the reading.
+// the reading. A file that the system does not give always ends it: what is trained on must not depend on the state of
+// a network.
 
 #include <cstdint>
 #include <functional>
@@ -35,7 +36,7 @@ class PictureReader {
   [[nodiscard]] const PictureSet& set() const { return *set_; }
 
   // From any thread. Which picture it is depends on the files alone. Throws FormatError as PictureSet::read does where
-  // an unreadable picture is to end the reading, and where there are too many of them in a row.
+  // an unreadable picture is to end the reading, where there are too many of them in a row, and for a FileError.
   [[nodiscard]] ReadPicture read(std::string_view split, std::int64_t i, std::int64_t least_side = 0) const;
 
   // So far.

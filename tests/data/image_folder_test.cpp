@@ -4,8 +4,11 @@
 
 #include <fstream>
 
+#include "data/formats/format_error.h"
 #include "data/formats/png.h"
+#include "data/picture_reader.h"
 #include "data/sets/cifar.h"
+#include "data/sets/image_packer.h"
 #include "data/sets/pictures.h"
 #include "tests/testing/folder_fixture.h"
 #include "tests/testing/messages.h"
@@ -73,6 +76,18 @@ TEST_F(ImageFolder, ReadsPictures) {
   EXPECT_EQ(reason(1), "\"" + in_folder("train/b/2.png").string() +
                            "\": PNG: the file ends before the picture does; is it cut off?");
   EXPECT_TRUE(has(reason(2), "b/3.jpg\": expected a JPEG or PNG picture, found a file of 0 bytes"));
+}
+
+TEST_F(ImageFolder, DoesNotTakeAFileThatIsGoneForABrokenPicture) {
+  put("train/a/1.png", tiny_png({1, 2, 3}));
+  put("train/a/2.png", tiny_png({1, 2, 3}));
+  const PictureReader reader(load_image_folder(in_folder("")), Unreadable::skip);
+  const auto set = load_image_folder(in_folder(""));
+  std::filesystem::remove(in_folder("train/a/1.png"));
+  EXPECT_THROW((void)reader.read("train", 0), FileError);
+  EXPECT_TRUE(has(message_of([&] { (void)reader.read("train", 0); }), "train/a/1.png\": the file cannot be opened: "));
+  EXPECT_THROW((void)pack_pictures(*set, {.to = in_folder("pack")}), FileError);
+  EXPECT_EQ(reader.unreadable(), 0);
 }
 
 TEST_F(ImageFolder, SaysWhatIsWrongWhere) {

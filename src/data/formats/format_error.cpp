@@ -19,4 +19,8 @@ std::string in_quotes(std::string_view text) {
   return result + (text.size() > kLongest ? "…\"" : "\"");
 }
 
+std::string with_name(const std::filesystem::path& path, std::string_view problem) {
+  return "\"" + path.string() + "\": " + std::string(problem);
+}
+
 }  // namespace quest::data

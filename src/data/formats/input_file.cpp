@@ -14,7 +14,7 @@
 namespace quest::data {
 namespace {
 
-[[noreturn]] void fail(const std::string& step) { throw FormatError(step + ": " + std::strerror(errno)); }
+[[noreturn]] void fail(const std::string& step) { throw FileError(step + ": " + std::strerror(errno)); }
 
 }  // namespace
 

@@ -9,7 +9,8 @@
 
 namespace quest::data {
 
-// Errors are FormatErrors without the file's name, as those of the parsers: naming_file adds it.
+// Errors are FormatErrors without the file's name, as those of the parsers: naming_file adds it. Those of the system
+// are FileErrors.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);

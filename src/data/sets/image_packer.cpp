@@ -59,6 +59,8 @@ ReadFile read_file(const FileSplit& files, std::int64_t i, bool decodes) {
       read.content = files.file(i);
       if (decodes) static_cast<void>(decode_picture(read.content));
     });
+  } catch (const FileError&) {
+    throw;
   } catch (const FormatError& error) {
     read.problem = error.what();
   }
