@@ -31,6 +31,12 @@ if(QUEST_OPERATORS_ONLY)
   return()
 endif()
 
+# Some torch packages (2.11) export functions of std::filesystem that call what is not there: programs look in the
+# system's library first.
+if(UNIX AND NOT APPLE)
+  add_link_options(LINKER:--push-state,--no-as-needed -lstdc++ LINKER:--pop-state)
+endif()
+
 # An earlier configure may have cached another torch.
 if(NOT Torch_DIR STREQUAL ${QUEST_TORCH_DIR}/share/cmake/Torch)
   unset(TORCH_LIBRARY CACHE)

@@ -60,9 +60,8 @@ struct GpuBatchNorm : torch::autograd::Function<GpuBatchNorm> {
     const GpuStream stream(x);
     const at::Tensor columns = statistics(x, weight, options, stream);
     const at::Tensor out = at::empty_like(x);
-    const auto problem =
-        problem_of(x, columns, bias, residual ? residual->const_data_ptr<float>() : nullptr, options.dropout,
-                   options.dropout_seed);
+    const auto problem = problem_of(x, columns, bias, residual ? residual->const_data_ptr<float>() : nullptr,
+                                    options.dropout, options.dropout_seed);
     kernels::gpu_norm()->normalize(problem, out.mutable_data_ptr<float>(), x.size(0), stream);
     context->save_for_backward({x, columns, bias});
     context->saved_data["has_residual"] = residual.has_value();
@@ -82,9 +81,9 @@ struct GpuBatchNorm : torch::autograd::Function<GpuBatchNorm> {
     const at::Tensor grad = grads[0].contiguous();
     const bool has_residual = data["has_residual"].toBool();
     // The residual's values are not needed again: only that there is one.
-    const auto problem = problem_of(x, columns, saved[2], has_residual ? x.const_data_ptr<float>() : nullptr,
-                                    data["dropout"].toDouble(),
-                                    static_cast<std::uint64_t>(data["dropout_seed"].toInt()));
+    const auto problem =
+        problem_of(x, columns, saved[2], has_residual ? x.const_data_ptr<float>() : nullptr, data["dropout"].toDouble(),
+                   static_cast<std::uint64_t>(data["dropout_seed"].toInt()));
     const GpuStream stream(x);
     const at::Tensor sums = at::empty({4, x.size(1)}, x.options());
     auto* sum_data = sums.mutable_data_ptr<float>();

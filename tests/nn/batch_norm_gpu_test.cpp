@@ -1,8 +1,9 @@
 // Batch normalisation on a GPU, or interpreted, held to float64 and to the CPU's kernels.
 
+#include "nn/kernels/batch_norm_gpu.h"
+
 #include <gtest/gtest.h>
 
-#include "nn/kernels/batch_norm_gpu.h"
 #include "tests/nn/on_gpu.h"
 
 namespace quest::nn::kernels {
@@ -23,7 +24,8 @@ std::size_t size_of(const Shape& shape) { return static_cast<std::size_t>(shape.
 // Columns whose mean is large beside their deviation.
 Floats rows_of(const Shape& shape) {
   Floats x = normals(shape.rows * shape.dim, 1);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += 10.0F * static_cast<float>(i % static_cast<std::size_t>(shape.dim));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] += 10.0F * static_cast<float>(i % static_cast<std::size_t>(shape.dim));
   return x;
 }
 
@@ -38,7 +40,9 @@ Moments moments_of(const Floats& x, const Shape& shape) {
   for (std::int64_t column = 0; column < shape.dim; ++column) {
     double mean = 0.0;
     double square = 0.0;
-    const auto at = [&](std::int64_t row) { return static_cast<double>(x[static_cast<std::size_t>(row * shape.dim + column)]); };
+    const auto at = [&](std::int64_t row) {
+      return static_cast<double>(x[static_cast<std::size_t>(row * shape.dim + column)]);
+    };
     for (std::int64_t row = 0; row < shape.rows; ++row) mean += at(row) / static_cast<double>(shape.rows);
     for (std::int64_t row = 0; row < shape.rows; ++row) square += (at(row) - mean) * (at(row) - mean);
     const double variance = square / static_cast<double>(shape.rows);
@@ -116,9 +120,14 @@ TEST_P(NormOnGpu, BranchAndGradientsAreThoseOfTheCpu) {
   const OnGpu<float> residual_there(residual);
   const OnGpu<float> grad_there(grad);
   for (const bool is_branch : {false, true}) {
-    const NormProblem here{.x = x_.data(), .mean = exact.mean.data(), .scale = scale.data(), .bias = bias_.data(),
-                           .dim = shape_.dim, .residual = is_branch ? residual.data() : nullptr,
-                           .dropout = is_branch ? 0.3F : 0.0F, .dropout_seed = 77};
+    const NormProblem here{.x = x_.data(),
+                           .mean = exact.mean.data(),
+                           .scale = scale.data(),
+                           .bias = bias_.data(),
+                           .dim = shape_.dim,
+                           .residual = is_branch ? residual.data() : nullptr,
+                           .dropout = is_branch ? 0.3F : 0.0F,
+                           .dropout_seed = 77};
     NormProblem there = here;
     there.x = x.data();
     there.mean = mean_there.data();
@@ -151,8 +160,12 @@ TEST_P(NormOnGpu, BranchAndGradientsAreThoseOfTheCpu) {
     const OnGpu<float> grad_weight(dim);
     const OnGpu<float> grad_bias(dim);
     gpu_.gradient_sums(there, grad_there.data(), shape_.rows, workspace.data(),
-                       {.inverse = inverse_there.data(), .of_batch = true, .slope = slope.data(),
-                        .offset = offset.data(), .grad_weight = grad_weight.data(), .grad_bias = grad_bias.data()},
+                       {.inverse = inverse_there.data(),
+                        .of_batch = true,
+                        .slope = slope.data(),
+                        .offset = offset.data(),
+                        .grad_weight = grad_weight.data(),
+                        .grad_bias = grad_bias.data()},
                        nullptr);
     Floats expected_weight(dim);
     Floats expected_slope(dim);

@@ -9,7 +9,7 @@ namespace quest::nn::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kColumns = 32;                   // of a block that sums; its threads' rows lie kLanes apart
+constexpr int kColumns = 32;  // of a block that sums; its threads' rows lie kLanes apart
 constexpr int kLanes = kThreads / kColumns;
 constexpr std::int64_t kRowsOfBlock = 256;
 
@@ -77,8 +77,7 @@ struct GradientsAndProducts {
 
 // Sums of pairs over kRowsOfBlock rows: block (b, c) those of rows from b · kRowsOfBlock in columns from c · kColumns.
 template <typename Terms>
-__global__ void __launch_bounds__(kThreads)
-    sum_rows(Terms terms, std::int64_t rows, std::int64_t dim, double* sums) {
+__global__ void __launch_bounds__(kThreads) sum_rows(Terms terms, std::int64_t rows, std::int64_t dim, double* sums) {
   __shared__ Pair lanes[kLanes][kColumns];
   const int lane = static_cast<int>(threadIdx.x) / kColumns;
   const int place = static_cast<int>(threadIdx.x) % kColumns;
@@ -199,7 +198,7 @@ void launch_elements(const Body& body, std::int64_t rows, void* stream) {
   const std::int64_t blocks = (rows * body.p.dim + kThreads - 1) / kThreads;
   if (blocks == 0) return;
   for_each_element<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(body, rows,
-                                                                                                  body.p.dim);
+                                                                                                      body.p.dim);
   check_launch();
 }
 
@@ -215,19 +214,21 @@ void launch_sums(const Terms& terms, const Finish& finish, std::int64_t rows, st
 }
 
 constexpr GpuNorm kNorm{
-    .statistics = [](const float* x, std::int64_t rows, std::int64_t dim, double* workspace,
-                     const ColumnStatistics& columns, void* stream) {
-      launch_sums(SumAndSquares{x, dim}, FinishStatistics{columns, static_cast<double>(rows)}, rows, dim, workspace,
-                  stream);
-    },
+    .statistics =
+        [](const float* x, std::int64_t rows, std::int64_t dim, double* workspace, const ColumnStatistics& columns,
+           void* stream) {
+          launch_sums(SumAndSquares{x, dim}, FinishStatistics{columns, static_cast<double>(rows)}, rows, dim, workspace,
+                      stream);
+        },
     .normalize = [](const NormProblem& problem, float* to, std::int64_t rows,
                     void* stream) { launch_elements(Normalize{problem, to}, rows, stream); },
-    .gradient_sums = [](const NormProblem& problem, const float* grad, std::int64_t rows, double* workspace,
-                        const NormSums& sums, void* stream) {
-      launch_sums(GradientsAndProducts{problem, grad},
-                  FinishGradients{sums, problem.scale, static_cast<double>(std::max<std::int64_t>(rows, 1))}, rows,
-                  problem.dim, workspace, stream);
-    },
+    .gradient_sums =
+        [](const NormProblem& problem, const float* grad, std::int64_t rows, double* workspace, const NormSums& sums,
+           void* stream) {
+          launch_sums(GradientsAndProducts{problem, grad},
+                      FinishGradients{sums, problem.scale, static_cast<double>(std::max<std::int64_t>(rows, 1))}, rows,
+                      problem.dim, workspace, stream);
+        },
     .gradients = [](const NormProblem& problem, const NormGradients& gradients, std::int64_t rows,
                     void* stream) { launch_elements(Gradients{problem, gradients}, rows, stream); }};
 

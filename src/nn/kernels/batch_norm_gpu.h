@@ -1,7 +1,7 @@
 #pragma once
 
-// The batch normalisation of batch_norm.h on NVIDIA GPUs: pointers lead into the GPU's memory, and the work is queued on a
-// stream, a cudaStream_t. Sums are taken in float64, over blocks of rows and then in the order of these blocks.
+// The batch normalisation of batch_norm.h on NVIDIA GPUs: pointers lead into the GPU's memory, and the work is queued
+// on a stream, a cudaStream_t. Sums are taken in float64, over blocks of rows and then in the order of these blocks.
 
 #include <cstdint>
 
