@@ -15,14 +15,15 @@ void PatchEmbeddingImpl::reset() {
 
 at::Tensor PatchEmbeddingImpl::forward(const at::Tensor& images) {
   const std::int64_t patch = options.patch();
-  TORCH_CHECK(images.dim() == 4 && images.size(1) == options.channels() && images.size(2) % patch == 0 &&
-                  images.size(3) % patch == 0,
-              "quest::nn: images must have shape [batch, ", options.channels(),
-              ", height, width] with height and width multiples of the patch ", patch, ", got ", images.sizes());
+  TORCH_CHECK(
+      images.dim() == 4 && images.size(1) == options.channels() && images.size(2) >= patch && images.size(3) >= patch,
+      "quest::nn: images must have shape [batch, ", options.channels(),
+      ", height, width] with height and width at least the patch ", patch, ", got ", images.sizes());
   const std::int64_t rows = images.size(2) / patch;
   const std::int64_t columns = images.size(3) / patch;
   // Patches do not overlap, so the convolution is a product, and its result needs no transposing into tokens.
-  const at::Tensor patches = images.reshape({images.size(0), images.size(1), rows, patch, columns, patch})
+  const at::Tensor whole = images.narrow(2, 0, rows * patch).narrow(3, 0, columns * patch);
+  const at::Tensor patches = whole.reshape({images.size(0), images.size(1), rows, patch, columns, patch})
                                  .permute({0, 2, 4, 1, 3, 5})
                                  .reshape({images.size(0), rows * columns, images.size(1) * patch * patch});
   return at::linear(patches, proj->weight.flatten(1), proj->bias);

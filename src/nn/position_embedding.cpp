@@ -19,7 +19,7 @@ at::Tensor resize_position_embedding(const at::Tensor& embedding, std::int64_t p
   }
   const at::Tensor image = embedding.narrow(1, prefix, patches).transpose(1, 2).reshape({1, -1, side, side});
   const at::Tensor resized =
-      at::_upsample_bicubic2d_aa(image.to(at::kFloat), {grid.rows, grid.columns}, /*align_corners=*/false);
+      at::upsample_bicubic2d(image.to(at::kFloat), {grid.rows, grid.columns}, /*align_corners=*/false);
   const at::Tensor tokens = resized.flatten(2).transpose(1, 2).to(embedding.scalar_type());
   return at::cat({embedding.narrow(1, 0, prefix), tokens}, 1);
 }

@@ -86,6 +86,17 @@ TEST(LoadWeights, ResizesPositions) {
   EXPECT_TRUE(identical(vit->pos_embed, nn::resize_position_embedding(other_grid, 1, {4, 4})));
 }
 
+TEST(LoadWeights, ResizesPositionsThatLeaveOutTheClassToken) {
+  ViT vit(tiny().class_token_position(false));
+  NamedTensors weights = weights_of(vit);
+  const at::Tensor other_grid = at::randn({1, 25, 8});
+  for (auto& [name, value] : weights) {
+    value = name == "pos_embed" ? other_grid : value;
+  }
+  load_weights_into(*vit, weights);
+  EXPECT_TRUE(identical(vit->pos_embed, nn::resize_position_embedding(other_grid, 0, {4, 4})));
+}
+
 TEST(LoadWeights, KeepsWhatItIsAskedTo) {
   ViT vit(tiny());
   const at::Tensor head = vit->head->weight.detach().clone();

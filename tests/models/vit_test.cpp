@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
+
 #include "tests/testing/tensors.h"
 
 namespace quest::testing {
@@ -28,6 +30,45 @@ TEST(ViT, HasTheSizeOfPublishedModels) {
   EXPECT_EQ(parameter_count(*ViT()), 5717416);                              // DeiT-Ti
   EXPECT_EQ(parameter_count(*ViT(ViTOptions().distilled(true))), 5910800);  // DeiT-Ti, distilled
   EXPECT_EQ(parameter_count(*ViT(ViTOptions().layer_scale(1e-4))), 5717416 + 24 * 192);
+}
+
+// Every block has as many parameters as the next, so two depths tell those of any, without making the large models.
+std::int64_t parameter_count_by_depth(const ViTOptions& options) {
+  const auto count = [&](std::int64_t depth) { return parameter_count(*ViT(ViTOptions(options).depth(depth))); };
+  return count(1) + (options.depth() - 1) * (count(2) - count(1));
+}
+
+TEST(ViT, EveryShapeHasTheSizeOfThePublishedModel) {
+  const std::map<std::string_view, std::int64_t> expected = {{"Ti/16", 5717416},  {"S/16", 22050664},
+                                                             {"B/16", 86567656},  {"L/16", 304326632},
+                                                             {"H/14", 632045800}, {"2B/16", 2421230568}};
+  ASSERT_EQ(models::vit_shapes().size(), expected.size());
+  for (const models::ViTShape& shape : models::vit_shapes()) {
+    EXPECT_EQ(parameter_count_by_depth(models::vit_options(shape.name)), expected.at(shape.name)) << shape.name;
+  }
+  EXPECT_EQ(parameter_count_by_depth(ViTOptions()), parameter_count(*ViT()));
+}
+
+TEST(ViT, AnUnknownShapeIsAnsweredWithTheKnownOnes) {
+  try {
+    (void)models::vit_options("M/16");
+    FAIL() << "expected an error";
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("no shape of a ViT 'M/16'; there are Ti/16, S/16, B/16"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ViT, PixelsThatFillNoPatchAreNotRead) {
+  torch::manual_seed(1);
+  ViT vit(tiny().image_size(14));
+  EXPECT_EQ(vit->pos_embed.size(1), 1 + 9);
+  at::Tensor images = at::randn({2, 2, 14, 14});
+  const at::Tensor before = vit->forward(images);
+  images.slice(2, 12).zero_();
+  images.slice(3, 12).zero_();
+  EXPECT_TRUE(identical(vit->forward(images), before));
 }
 
 TEST(ViT, HasTimmsNames) {
@@ -95,6 +136,56 @@ TEST(ViT, EveryParameterGetsAGradient) {
   }
 }
 
+TEST(ViT, TheClassTokenMayHaveNoPosition) {
+  torch::manual_seed(2);
+  ViT vit(tiny().class_token_position(false));
+  EXPECT_EQ(vit->pos_embed.sizes(), (at::IntArrayRef{1, 9, 24}));
+  ViT other(tiny());
+  const at::NoGradGuard no_gradients;
+  const auto weights = vit->named_parameters();
+  for (const auto& item : other->named_parameters()) {
+    if (item.key() != "pos_embed") {
+      item.value().copy_(weights[item.key()]);
+    }
+  }
+  other->pos_embed.copy_(at::cat({at::zeros({1, 1, 24}), vit->pos_embed}, 1));
+  const at::Tensor images = at::randn({4, 2, 12, 12});
+  EXPECT_TRUE(identical(vit->forward_features(images), other->forward_features(images)));
+  EXPECT_EQ(vit->forward_flops(), other->forward_flops());
+}
+
+TEST(ViT, DropPathIsTheSameInAllBlocksOnRequest) {
+  const ViT vit(tiny().drop_path(0.2).uniform_drop_path(true));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(vit->blocks->at<nn::BlockImpl>(i).drop_path->p, 0.2);
+  }
+}
+
+// Linear layers, tokens and positions are normal with deviation 0.02, the patches' convolution is LibTorch's.
+TEST(ViT, StartsAsDeiTDoes) {
+  torch::manual_seed(3);
+  const ViT vit(ViTOptions().image_size(112).depth(1).dim(256).heads(4).layer_scale(1e-4));
+  const auto deviation = [](const at::Tensor& x) { return x.std().item<double>(); };
+  for (const auto& item : vit->named_parameters()) {
+    const std::string& name = item.key();
+    const at::Tensor& value = item.value();
+    if (name.ends_with("gamma")) {
+      EXPECT_TRUE(at::all(value == static_cast<float>(1e-4)).item<bool>()) << name;
+    } else if (name.starts_with("patch_embed")) {
+      const double most = 1 / std::sqrt(3.0 * 16 * 16);
+      EXPECT_LE(value.abs().max().item<double>(), most) << name;
+      EXPECT_NEAR(deviation(value), most / std::sqrt(3.0), 0.15 * most) << name;
+    } else if (name.find("norm") != std::string::npos && name.ends_with("weight")) {
+      EXPECT_TRUE(at::all(value == 1).item<bool>()) << name;
+    } else if (name.ends_with("bias")) {
+      EXPECT_TRUE(all_zero(value)) << name;
+    } else {
+      const double error = 4 / std::sqrt(2.0 * static_cast<double>(value.numel()));
+      EXPECT_NEAR(deviation(value), 0.02, 0.02 * error) << name;
+    }
+  }
+}
+
 TEST(ViT, DropPathGrowsWithDepth) {
   const ViT vit(tiny().drop_path(0.2));
   EXPECT_EQ(vit->blocks->at<nn::BlockImpl>(0).drop_path->p, 0.0);
@@ -117,7 +208,8 @@ TEST(ViT, ACloneComputesTheSame) {
 }
 
 TEST(ViT, SaysWhatItTakes) {
-  EXPECT_THROW(ViT(tiny().image_size(13)), c10::Error);
+  EXPECT_THROW(ViT(tiny().image_size(3)), c10::Error);
+  EXPECT_THROW(ViT(tiny().layer_scale(-1)), c10::Error);
   try {
     ViT(tiny())->forward(at::randn({1, 2, 8, 8}));
     FAIL() << "expected an error";

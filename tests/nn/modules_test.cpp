@@ -114,7 +114,14 @@ TEST(PatchEmbedding, IsTheConvolution) {
                                   .transpose(1, 2);
   EXPECT_TRUE(close(embedding->forward(images), expected, {.of_largest = 1e-6}));
   EXPECT_TRUE(close(embedding->forward(images.to(at::MemoryFormat::ChannelsLast)), expected, {.of_largest = 1e-6}));
-  EXPECT_THROW(embedding->forward(at::randn({2, 3, 8, 11})), c10::Error);
+  EXPECT_THROW(embedding->forward(at::randn({2, 3, 8, 3})), c10::Error);
+}
+
+TEST(PatchEmbedding, LeavesOutPixelsThatFillNoPatch) {
+  torch::manual_seed(7);
+  nn::PatchEmbedding embedding(3, 4, 10);
+  const at::Tensor images = at::randn({2, 3, 11, 14});
+  EXPECT_TRUE(identical(embedding->forward(images), embedding->forward(images.slice(2, 0, 8).slice(3, 0, 12))));
 }
 
 TEST(PositionEmbedding, ResizesTheGridAndKeepsThePrefix) {
@@ -124,11 +131,9 @@ TEST(PositionEmbedding, ResizesTheGridAndKeepsThePrefix) {
   const at::Tensor resized = nn::resize_position_embedding(embedding, 2, {3, 4});
   namespace F = torch::nn::functional;
   const at::Tensor image = embedding.slice(1, 2).transpose(1, 2).reshape({1, 5, 7, 7});
-  const at::Tensor expected = F::interpolate(image, F::InterpolateFuncOptions()
-                                                        .size(std::vector<std::int64_t>{3, 4})
-                                                        .mode(torch::kBicubic)
-                                                        .align_corners(false)
-                                                        .antialias(true));
+  const at::Tensor expected = F::interpolate(
+      image,
+      F::InterpolateFuncOptions().size(std::vector<std::int64_t>{3, 4}).mode(torch::kBicubic).align_corners(false));
   EXPECT_TRUE(identical(resized.slice(1, 0, 2), embedding.slice(1, 0, 2)));
   EXPECT_TRUE(identical(resized.slice(1, 2), expected.flatten(2).transpose(1, 2)));
   EXPECT_THROW(nn::resize_position_embedding(embedding, 1, {3, 4}), c10::Error);

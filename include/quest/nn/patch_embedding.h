@@ -21,8 +21,8 @@ struct PatchEmbeddingOptions {
   TORCH_ARG(std::int64_t, dim);
 };
 
-// [B, channels, height, width] -> [B, patches, dim], row by row. `proj` holds the weights of the convolution that this
-// is, in its shape and with its initial values.
+// [B, channels, height, width] -> [B, patches, dim], row by row; pixels that fill no patch are not read. `proj` holds
+// the weights of the convolution that this is, in its shape and with its initial values.
 class QUEST_API PatchEmbeddingImpl : public torch::nn::Cloneable<PatchEmbeddingImpl> {
  public:
   PatchEmbeddingImpl(std::int64_t channels, std::int64_t patch, std::int64_t dim)

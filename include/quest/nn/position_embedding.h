@@ -15,8 +15,8 @@ struct Grid {
   std::int64_t columns = 0;
 };
 
-// embedding [1, prefix + n², C] of a square grid -> [1, prefix + rows · columns, C] by antialiased bicubic
-// interpolation; the embeddings of the prefix (class and distillation tokens) stay.
+// embedding [1, prefix + n², C] of a square grid -> [1, prefix + rows · columns, C] by bicubic interpolation,
+// not antialiased; the embeddings of the prefix (class and distillation tokens) stay.
 [[nodiscard]] QUEST_API at::Tensor resize_position_embedding(const at::Tensor& embedding, std::int64_t prefix,
                                                              Grid grid);
 

@@ -162,7 +162,8 @@ TEST_F(ImageTask, SaysWhatIsWrong) {
   const auto making = [&](const std::string& assignment) {
     return reason_of([&] { static_cast<void>(Experiment(small({assignment})).task()); });
   };
-  expect_contains(making("model.patch_size=5"), "model.patch_size must divide the 28 pixels of an image's side; got 5");
+  expect_contains(making("model.patch_size=29"),
+                  "model.patch_size must be at most the 28 pixels of an image's side; got 29");
   expect_contains(making("data.shift=28"), "data.shift: expected a whole number from 0 to 27, got 28");
   expect_contains(making("data.evaluation_batch=0"), "data.evaluation_batch");
   expect_contains(making("data.label_smoothing=1"), "data.label_smoothing");
