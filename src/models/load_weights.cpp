@@ -11,9 +11,14 @@
 namespace quest::models {
 namespace {
 
-// The older name of a layer scale, and the one it has now.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kRenamedEnds = {
-    {{".gamma_1", ".ls1.gamma"}, {".gamma_2", ".ls2.gamma"}}};
+// The older names of a layer scale, timm's of the tokens and positions of a CrossViT, and those they have here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRenamedEnds = {
+    {{".gamma_1", ".ls1.gamma"},
+     {".gamma_2", ".ls2.gamma"},
+     {"cls_token_0", "cls_token.0"},
+     {"cls_token_1", "cls_token.1"},
+     {"pos_embed_0", "pos_embed.0"},
+     {"pos_embed_1", "pos_embed.1"}}};
 
 constexpr std::array<std::string_view, 4> kPrefixes = {"module.", "model.", "state_dict.", "_orig_mod."};
 

@@ -88,4 +88,25 @@ at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& co
   return proj_drop->forward(proj->forward(join_heads(out)));
 }
 
+ClassAttentionImpl::ClassAttentionImpl(const ClassAttentionOptions& given) : options(given) { reset(); }
+
+void ClassAttentionImpl::reset() {
+  const std::int64_t dim = options.dim();
+  reset_formulation(*this, options.formulation(), options.heads(), head_dim(dim, options.heads()));
+  const auto linear = [&] { return torch::nn::Linear(torch::nn::LinearOptions(dim, dim).bias(options.bias())); };
+  wq = register_module("wq", linear());
+  wk = register_module("wk", linear());
+  wv = register_module("wv", linear());
+  proj = register_module("proj", torch::nn::Linear(dim, dim));
+  proj_drop = register_module("proj_drop", torch::nn::Dropout(options.dropout()));
+}
+
+at::Tensor ClassAttentionImpl::forward(const at::Tensor& x, const AttentionInputs& inputs) {
+  const std::int64_t heads = options.heads();
+  const at::Tensor out = attend(split_heads(wq->forward(x.narrow(1, 0, 1)), heads), split_heads(wk->forward(x), heads),
+                                split_heads(wv->forward(x), heads),
+                                {.dropout_p = is_training() ? options.attention_dropout() : 0.0}, inputs);
+  return proj_drop->forward(proj->forward(join_heads(out)));
+}
+
 }  // namespace quest::nn

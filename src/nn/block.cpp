@@ -62,7 +62,9 @@ double BlockImpl::forward_flops(std::int64_t tokens, std::int64_t first_tokens) 
 
 at::Tensor run_blocks(torch::nn::ModuleList& blocks, at::Tensor x, std::int64_t read, AttentionInputs inputs) {
   at::Tensor layer_values;
-  inputs.layer_values = &layer_values;
+  if (inputs.layer_values == nullptr) {
+    inputs.layer_values = &layer_values;
+  }
   for (std::size_t i = 0; i < blocks->size(); ++i) {
     auto& block = blocks->at<BlockImpl>(i);
     const bool reads_all = i + 1 < blocks->size() || read == x.size(1);

@@ -1,6 +1,6 @@
 """Our ViT and the Hugging Face one with the same weights: logits, loss and every gradient.
 
-The program in VIT_STEP reads images and labels from a safetensors file and weights from one of the kinds that public
+The program in MODEL_STEP reads images and labels from a safetensors file and weights from one of the kinds that public
 models come in, and writes what it computed to another.
 """
 
@@ -106,9 +106,11 @@ def test_logits_loss_and_gradients_are_equal(formulation: str, attention: str, s
     labels = torch.randint(0, SIZES["classes"], (6,))
     weights, expected = hugging_face_step(attention, images, labels)
     save({name: tensor.contiguous() for name, tensor in weights.items()}, tmp_path / "weights")
-    metadata = {"formulation": formulation, **{key: str(value) for key, value in SIZES.items()}}
+    given_by_data = ("image_size", "channels", "classes")
+    metadata = {"model": "vit", "model.formulation": formulation}
+    metadata |= {key if key in given_by_data else f"model.{key}": str(value) for key, value in SIZES.items()}
     save_file({"images": images, "labels": labels}, tmp_path / "batch", metadata)
-    subprocess.run([os.environ["VIT_STEP"], *(tmp_path / name for name in ("batch", "weights", "out"))], check=True)
+    subprocess.run([os.environ["MODEL_STEP"], *(tmp_path / name for name in ("batch", "weights", "out"))], check=True)
     actual = load_file(tmp_path / "out")
 
     assert actual.keys() == expected.keys()

@@ -28,9 +28,9 @@ struct LoadOptions {
 };
 
 // Copies every parameter and buffer of the model from the weights of the same name. Names may carry the prefixes of
-// other programs ("module.", "model.", "state_dict."), layer scales their older names (gamma_1, gamma_2); learned gains
-// may be absent. Throws c10::Error that lists what is missing, what is unexpected and which shapes differ, and changes
-// nothing then.
+// other programs ("module.", "model.", "state_dict."), layer scales their older names (gamma_1, gamma_2), tokens of a
+// CrossViT those of timm (cls_token_0); learned gains may be absent. Throws c10::Error that lists what is missing, what
+// is unexpected and which shapes differ, and changes nothing then.
 QUEST_API void load_weights_into(torch::nn::Module& model, const NamedTensors& weights,
                                  const LoadOptions& options = {});
 

@@ -127,4 +127,35 @@ class QUEST_API CrossAttentionImpl : public torch::nn::Cloneable<CrossAttentionI
 
 TORCH_MODULE(CrossAttention);
 
+struct ClassAttentionOptions {
+  ClassAttentionOptions(std::int64_t dim, std::int64_t heads) : dim_(dim), heads_(heads) {}
+
+  TORCH_ARG(std::int64_t, dim);
+  TORCH_ARG(std::int64_t, heads);
+  TORCH_ARG(Formulation, formulation) = formulations::quest;
+  TORCH_ARG(bool, bias) = true;
+  TORCH_ARG(double, attention_dropout) = 0.0;
+  TORCH_ARG(double, dropout) = 0.0;
+};
+
+// The query from the first token alone, keys and values from all of them: [B, N, dim] -> [B, 1, dim]. Names as in
+// CrossViT: wq, wk, wv, proj.
+class QUEST_API ClassAttentionImpl : public torch::nn::Cloneable<ClassAttentionImpl>, public AttentionBase {
+ public:
+  ClassAttentionImpl(std::int64_t dim, std::int64_t heads) : ClassAttentionImpl(ClassAttentionOptions(dim, heads)) {}
+  explicit ClassAttentionImpl(const ClassAttentionOptions& options);
+
+  void reset() override;
+  at::Tensor forward(const at::Tensor& x, const AttentionInputs& inputs = {});
+
+  ClassAttentionOptions options;
+  torch::nn::Linear wq{nullptr};
+  torch::nn::Linear wk{nullptr};
+  torch::nn::Linear wv{nullptr};
+  torch::nn::Linear proj{nullptr};
+  torch::nn::Dropout proj_drop{nullptr};
+};
+
+TORCH_MODULE(ClassAttention);
+
 }  // namespace quest::nn

@@ -71,7 +71,7 @@ class QUEST_API BlockImpl : public torch::nn::Cloneable<BlockImpl> {
 TORCH_MODULE(Block);
 
 // The blocks of a model one after the other, of which the first `read` tokens are read.
-// x [B, N, dim] -> [B, read, dim]. Each block gets the values of the one before.
+// x [B, N, dim] -> [B, read, dim]. Each block gets the values of the one before, the first those in the inputs.
 QUEST_API at::Tensor run_blocks(torch::nn::ModuleList& blocks, at::Tensor x, std::int64_t read,
                                 AttentionInputs inputs = {});
 [[nodiscard]] QUEST_API double blocks_flops(const torch::nn::ModuleList& blocks, std::int64_t tokens,
