@@ -11,6 +11,14 @@ namespace quest::train {
 namespace functional = torch::nn::functional;
 
 Losses Classifier::loss(const data::Batch& batch, const Moment& /*moment*/) {
+  const at::Tensor targets = batch.get("targets");
+  if (class_loss() == models::ClassLoss::binary_cross_entropy) {
+    TORCH_CHECK(label_smoothing() == 0, "binary cross-entropy takes every class with a share in the target for ",
+                "present, so labels cannot be smoothed; label smoothing must be 0, got ", label_smoothing());
+    const at::Tensor shares = targets.defined() ? targets : at::one_hot(batch["labels"], classes());
+    return {.total = models::thresholded_binary_cross_entropy(logits(batch), shares)};
+  }
+  if (targets.defined()) return {.total = models::soft_cross_entropy(logits(batch), targets)};
   return {.total = functional::cross_entropy(logits(batch), batch["labels"],
                                              functional::CrossEntropyFuncOptions().label_smoothing(label_smoothing()))};
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "quest/models/class_losses.h"
 #include "train/engine/task.h"
 
 namespace quest::train {
@@ -19,8 +20,10 @@ class Classifier : public Task {
   // [samples, classes], of a batch on the model's device.
   [[nodiscard]] virtual at::Tensor logits(const data::Batch& batch) = 0;
   [[nodiscard]] virtual std::int64_t evaluation_batch() const { return 500; }
-  [[nodiscard]] virtual double label_smoothing() const { return 0.0; }
+  [[nodiscard]] virtual double label_smoothing() const { return 0.0; }  // of labels; targets come smoothed
+  [[nodiscard]] virtual models::ClassLoss class_loss() const { return models::ClassLoss::cross_entropy; }
 
+  // Of the batch's "targets", shares of classes [samples, classes], where it has them, else of its "labels".
   [[nodiscard]] Losses loss(const data::Batch& batch, const Moment& moment) override;
   // "loss" and "accuracy".
   void evaluate(const Split& split, metrics::Metrics& metrics) override;
