@@ -92,8 +92,9 @@ TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::
   plan.step_samples = first_step.front().step_samples;
   plan.steps_per_epoch = stream->steps_per_epoch();
   plan.steps = train::total_steps(recipe.train, plan.steps_per_epoch);
-  plan.learning_rate = [recipe, steps = plan.steps, steps_per_epoch = plan.steps_per_epoch](std::int64_t step) {
-    return train::learning_rate(recipe.schedule, recipe.optimizer.lr, step, steps, steps_per_epoch);
+  plan.learning_rate = [recipe, base = train::base_learning_rate(recipe, processes), steps = plan.steps,
+                        steps_per_epoch = plan.steps_per_epoch](std::int64_t step) {
+    return train::learning_rate(recipe.schedule, base, step, steps, steps_per_epoch);
   };
   return plan;
 }

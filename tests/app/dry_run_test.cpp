@@ -90,6 +90,13 @@ TEST(DryRun, CountsModelStepsAndState) {
   EXPECT_DOUBLE_EQ(plan.learning_rate(0), recipe.optimizer.lr);
 }
 
+TEST(DryRun, TheRateGrowsWithTheSamplesOfAStepOnRequest) {
+  FakeTask task;
+  auto recipe = recipe_with_batch(100);
+  recipe.optimizer.lr_batch = 50;
+  EXPECT_DOUBLE_EQ(app::plan_of(task, recipe, "my", FirstOf(2)).learning_rate(0), 400.0 / 50 * recipe.optimizer.lr);
+}
+
 TEST(DryRun, ALengthInStepsIsTakenAsItIs) {
   FakeTask task;
   auto recipe = recipe_with_batch(100);

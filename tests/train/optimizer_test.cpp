@@ -9,6 +9,7 @@
 
 #include "tests/testing/tensors.h"
 #include "tests/train/small_model.h"
+#include "train/optim/clipping.h"
 #include "train/optim/flat_updates.h"
 
 namespace quest::testing {
@@ -80,6 +81,37 @@ TEST(Optimizer, LambFollowsThePublishedRule) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_TRUE(close(parameters.slices()[i].parameter, expected[i].value, kMillionth)) << parameters.slices()[i].name;
   }
+}
+
+// As DeiT-3 trains: all gradients are first scaled to a norm of at most 1 together.
+TEST(Optimizer, LambFollowsTheRuleOfDeiT3) {
+  auto model = small_model();
+  FlatParameters parameters = flat(model, 0.05);
+  std::vector<PlainLamb> expected;
+  for (const Slice& slice : parameters.slices()) {
+    expected.emplace_back(slice.of(parameters.values()), parameters.groups()[slice.group].weight_decay);
+  }
+  Optimizer optimizer(parameters, {.name = "lamb"});
+  for (std::int64_t t = 1; t <= 100; ++t) {
+    set_gradients(parameters, t);
+    parameters.gradients().mul_(t % 3 == 0 ? 5.0 : 0.2);  // some above, some below
+    const double norm = parameters.gradients().to(at::kDouble).norm().item<double>();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const at::Tensor gradient = parameters.slices()[i].of(parameters.gradients()).to(at::kDouble);
+      expected[i].step(gradient / std::max(1.0, norm), 3e-3, t);
+    }
+    train::clip_gradients(parameters, 1.0);
+    optimizer.step(3e-3);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(close(parameters.slices()[i].parameter, expected[i].value, kMillionth)) << parameters.slices()[i].name;
+  }
+}
+
+TEST(Optimizer, TheRateGrowsWithTheSamplesOfAStepOnRequest) {
+  EXPECT_EQ(train::base_learning_rate({.lr = 5e-4}, 4096), 5e-4);
+  EXPECT_DOUBLE_EQ(train::base_learning_rate({.lr = 5e-4, .lr_batch = 512}, 1024), 1e-3);
+  EXPECT_DOUBLE_EQ(train::base_learning_rate({.lr = 5e-4, .lr_batch = 512}, 64), 6.25e-5);
 }
 
 class EveryOptimizer : public ::testing::TestWithParam<std::string_view> {

@@ -61,6 +61,34 @@ TEST(ParameterGroups, OnlyMatricesAreDecayed) {
   EXPECT_EQ(groups[0].parameters.back().name, "head.weight");
 }
 
+TEST(ParameterGroups, GainsOfHeadsOrOfDimensionsAreVectors) {
+  struct Gains : torch::nn::Module {
+    Gains() {
+      register_parameter("quest_log_gain", torch::ones({3, 1}));
+      register_parameter("quest_query_gain", torch::ones({1, 8}));
+      register_parameter("quest_key_gain", torch::ones({3, 8}));
+    }
+  };
+  const auto of = scale_and_decay(train::parameter_groups(Gains(), {.weight_decay = 0.05}));
+  EXPECT_EQ(of.at("quest_log_gain").second, 0.0);
+  EXPECT_EQ(of.at("quest_query_gain").second, 0.0);
+  EXPECT_EQ(of.at("quest_key_gain").second, 0.05) << "one for each head and dimension";
+}
+
+// As in the published implementation, whose rule misses the tokens of the branches of a CrossViT by their names.
+TEST(ParameterGroups, TokensOfBranchesAreDecayed) {
+  struct Branches : torch::nn::Module {
+    Branches() {
+      for (const char* name : {"cls_token", "pos_embed"}) {
+        register_module(name, torch::nn::ParameterList())->append(torch::ones({1, 2, 4}).requires_grad_());
+      }
+    }
+  };
+  const auto of = scale_and_decay(train::parameter_groups(Branches(), {.weight_decay = 0.05}));
+  EXPECT_EQ(of.at("cls_token.0").second, 0.05);
+  EXPECT_EQ(of.at("pos_embed.0").second, 0.05);
+}
+
 TEST(ParameterGroups, EverythingIsDecayedOnRequest) {
   const auto groups = train::parameter_groups(NamesOfVit(1), {.weight_decay = 0.05, .decay_all = true});
   ASSERT_EQ(groups.size(), 1);

@@ -259,7 +259,8 @@ class Engine {
     const torch::NoGradGuard no_grad;
     if (scale != 1.0) parameters_.gradients().mul_(scale);
     parameters_.zero_frozen_gradients(now);
-    const double lr = learning_rate(recipe_.schedule, recipe_.optimizer.lr, now.step, total_steps_, steps_per_epoch_);
+    const double lr = learning_rate(recipe_.schedule, base_learning_rate(recipe_, around_.processes), now.step,
+                                    total_steps_, steps_per_epoch_);
     auto numbers = sums.tensors();
     numbers.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
     for (auto& number : numbers) number = number.to(at::kDouble);
@@ -437,6 +438,11 @@ data::StreamOptions stream_options(const Recipe& recipe, const Communicator& pro
           .accumulate = recipe.train.accumulate,
           .processes = processes.size(),
           .seed = recipe.seed};
+}
+
+double base_learning_rate(const Recipe& recipe, const Communicator& processes) {
+  return base_learning_rate(recipe.optimizer,
+                            recipe.train.batch_size * recipe.train.accumulate * std::int64_t{processes.size()});
 }
 
 Ending train(Task& task, const Recipe& recipe, const Surroundings& around) {

@@ -37,6 +37,9 @@ struct Ending {
 // The order of samples that a recipe asks of a task.
 [[nodiscard]] data::StreamOptions stream_options(const Recipe& recipe, const Communicator& processes);
 
+// What its schedule starts from, for the samples that these processes make a step of.
+[[nodiscard]] double base_learning_rate(const Recipe& recipe, const Communicator& processes);
+
 // Goes on from the folder's checkpoint where there is one.
 Ending train(Task& task, const Recipe& recipe, const Surroundings& around);
 

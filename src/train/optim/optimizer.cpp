@@ -77,10 +77,17 @@ void Optimizer::load_state(const NamedTensors& tensors) {
   std::ranges::copy_n(updates.const_data_ptr<std::int64_t>(), updates.numel(), updates_.begin());
 }
 
+double base_learning_rate(const OptimizerOptions& options, std::int64_t step_samples) {
+  if (options.lr_batch == 0) return options.lr;
+  return options.lr * static_cast<double>(step_samples) / static_cast<double>(options.lr_batch);
+}
+
 void describe(recipe::Fields& fields, OptimizerOptions& options) {
   const auto names = optimizer_names();
   fields.choice("optimizer.name", options.name, {names.begin(), names.end()}, "update rule");
   fields.number("optimizer.lr", options.lr, recipe::Range::above(0), "base learning rate, which the schedule scales");
+  fields.integer("optimizer.lr_batch", options.lr_batch, recipe::IntegerRange::from(0),
+                 "samples a step, over all processes, that optimizer.lr is meant for: it grows with them; 0: never");
   fields.number("optimizer.weight_decay", options.weight_decay, recipe::Range::from(0),
                 "decoupled in adamw and lamb, added to the gradient in adam, radam and sgd");
   fields.flag("optimizer.decay_all", options.decay_all,

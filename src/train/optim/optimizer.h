@@ -20,6 +20,7 @@ namespace quest::train {
 struct OptimizerOptions {
   std::string name = "adamw";
   double lr = 1e-3;
+  std::int64_t lr_batch = 0;  // see base_learning_rate
   double weight_decay = 0.0;
   bool decay_all = false;    // see GroupingOptions
   double layer_decay = 1.0;  // see GroupingOptions
@@ -64,6 +65,9 @@ class Optimizer {
 };
 
 std::span<const std::string_view> optimizer_names();
+
+// The rate that schedules start from. With lr_batch it is lr for steps of so many samples and grows with them.
+[[nodiscard]] double base_learning_rate(const OptimizerOptions& options, std::int64_t step_samples);
 
 // The keys optimizer.*
 void describe(recipe::Fields& fields, OptimizerOptions& options);

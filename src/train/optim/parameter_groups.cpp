@@ -29,8 +29,14 @@ std::int64_t block_of(std::string_view name) {
   return error == std::errc() && end == number.data() + number.size() ? block : -1;
 }
 
+// Attention's learned gains are kept as matrices also where there is one for each head or each dimension.
+std::int64_t dimensions_of(const NamedParameter& parameter) {
+  const at::Tensor& value = parameter.value;
+  return last_part(parameter.name).starts_with("quest_") ? value.squeeze().dim() : value.dim();
+}
+
 bool is_decayed(const NamedParameter& parameter) {
-  return parameter.value.dim() >= 2 &&
+  return dimensions_of(parameter) >= 2 &&
          !is_one_of(last_part(parameter.name), {"bias", "cls_token", "dist_token", "pos_embed"});
 }
 

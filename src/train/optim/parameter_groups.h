@@ -14,8 +14,8 @@ namespace quest::train {
 
 struct GroupingOptions {
   double weight_decay = 0.0;
-  // false: none for parameters with fewer than two dimensions, names that end in "bias", and position embeddings, class
-  // and distillation tokens
+  // false: none for parameters with fewer than two dimensions, names that end in "bias", gains of attention but those
+  // for each head and dimension, and parameters named pos_embed, cls_token and dist_token
   bool decay_all = false;
   // The learning rate of a layer is that of the layer above times this.
   double layer_decay = 1.0;
