@@ -57,6 +57,11 @@ TEST(LaunchEnvironment, TorchrunKeepsTheStore) {
   EXPECT_FALSE(launched(with("TORCHELASTIC_USE_AGENT_STORE", "False")).launcher_keeps_store);
 }
 
+TEST(LaunchEnvironment, TheOwnAddressIsThatOnTheWayToAnotherHost) {
+  EXPECT_EQ(train::address_towards("127.0.0.1", 29500), "127.0.0.1");
+  EXPECT_EQ(train::address_towards("", 29500), "") << "no host";
+}
+
 TEST(LaunchEnvironment, MistakesNameTheVariable) {
   EXPECT_EQ(refusal(with("RANK", "4")), "RANK must be a whole number from 0 to 3, is '4'");
   EXPECT_EQ(refusal(with("WORLD_SIZE", "two")), "WORLD_SIZE must be a whole number from 1 to 1048576, is 'two'");

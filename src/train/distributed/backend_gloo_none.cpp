@@ -5,7 +5,7 @@
 namespace quest::train {
 
 c10::intrusive_ptr<c10d::Backend> gloo_backend(const BackendPlace& /*place*/) {
-  TORCH_CHECK(false, "training in several processes on CPUs needs Gloo, whose headers this program was built without; ",
+  TORCH_CHECK(false, "training in several processes needs Gloo, whose headers this program was built without; ",
               "install libgloo-dev and build again");
 }
 

@@ -7,7 +7,7 @@ namespace quest::train {
 c10::intrusive_ptr<c10d::Backend> nccl_backend(const BackendPlace& place) {
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = place.timeout;
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(place.store, place.rank, place.size, options);
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(place.store, place.launch.rank, place.launch.size, options);
 }
 
 }  // namespace quest::train

@@ -6,12 +6,13 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "train/distributed/launch_environment.h"
+
 namespace quest::train {
 
 struct BackendPlace {
   c10::intrusive_ptr<c10d::Store> store;
-  int rank;
-  int size;
+  LaunchEnvironment launch;
   std::chrono::milliseconds timeout;
 };
 

@@ -50,15 +50,16 @@ class OneProcess : public Communicator {
 
 class Processes : public Communicator {
  public:
-  Processes(const c10::intrusive_ptr<c10d::Store>& store, const c10::intrusive_ptr<c10d::Backend>& backend, int rank,
-            int size)
+  // The backends serve tensors of the host and of the device; on CPUs they are the same.
+  Processes(const c10::intrusive_ptr<c10d::Store>& store, const c10::intrusive_ptr<c10d::Backend>& host,
+            const c10::intrusive_ptr<c10d::Backend>& device, int rank, int size)
       : Communicator(rank, size),
-        parts_(std::make_unique<Parts>(store, backend, std::make_unique<Liveness>(store, rank, size))) {}
+        parts_(std::make_unique<Parts>(store, host, device, std::make_unique<Liveness>(store, rank, size))) {}
 
   std::unique_ptr<Pending> start_all_reduce_sum(const at::Tensor& tensor) override {
     return std::make_unique<Started>(*this, started([&] {
       std::vector<at::Tensor> tensors{tensor};
-      return parts_->backend->allreduce(tensors);
+      return backend_of(tensor).allreduce(tensors);
     }));
   }
 
@@ -67,21 +68,23 @@ class Processes : public Communicator {
       std::vector<at::Tensor> tensors{tensor};
       c10d::BroadcastOptions options;
       options.rootRank = root;
-      return parts_->backend->broadcast(tensors, options);
+      return backend_of(tensor).broadcast(tensors, options);
     }));
   }
 
   void barrier() override {
-    wait(*started([&] { return parts_->backend->barrier(); }));
+    wait(*started([&] { return parts_->host->barrier(); }));
   }
 
  private:
   struct Parts {
     c10::intrusive_ptr<c10d::Store> store;
-    c10::intrusive_ptr<c10d::Backend> backend;
+    c10::intrusive_ptr<c10d::Backend> host;
+    c10::intrusive_ptr<c10d::Backend> device;
     std::unique_ptr<Liveness> liveness;
-    Parts(c10::intrusive_ptr<c10d::Store> s, c10::intrusive_ptr<c10d::Backend> b, std::unique_ptr<Liveness> l)
-        : store(std::move(s)), backend(std::move(b)), liveness(std::move(l)) {}
+    Parts(c10::intrusive_ptr<c10d::Store> s, c10::intrusive_ptr<c10d::Backend> h, c10::intrusive_ptr<c10d::Backend> d,
+          std::unique_ptr<Liveness> l)
+        : store(std::move(s)), host(std::move(h)), device(std::move(d)), liveness(std::move(l)) {}
   };
 
   using Work = c10::intrusive_ptr<c10d::Work>;
@@ -95,6 +98,10 @@ class Processes : public Communicator {
     Processes& processes_;
     Work work_;
   };
+
+  [[nodiscard]] c10d::Backend& backend_of(const at::Tensor& tensor) const {
+    return tensor.is_cpu() ? *parts_->host : *parts_->device;
+  }
 
   template <typename Start>
   Work started(const Start& start) {
@@ -161,9 +168,13 @@ std::unique_ptr<Communicator> communicator_from_environment(const at::Device& de
   // Gloo writes to connections whose other end may be gone; that must become an error, not the end of this process.
   std::signal(SIGPIPE, SIG_IGN);
   const auto store = meet(launch);
-  const BackendPlace place{store, launch.rank, launch.size, kLongestWait};
-  const auto backend = device.is_cuda() ? nccl_backend(place) : gloo_backend(place);
-  return std::make_unique<Processes>(store, backend, launch.rank, launch.size);
+  const auto place = [&](const std::string& prefix) {
+    return BackendPlace{c10::make_intrusive<c10d::PrefixStore>(prefix, store), launch, kLongestWait};
+  };
+  // A GPU need not wait for numbers that the host exchanges.
+  const auto host = gloo_backend(place("host"));
+  const auto own = device.is_cuda() ? nccl_backend(place("device")) : host;
+  return std::make_unique<Processes>(store, host, own, launch.rank, launch.size);
 }
 
 }  // namespace quest::train

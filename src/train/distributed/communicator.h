@@ -39,7 +39,8 @@ class Communicator {
 };
 
 // By the variables that torchrun and other launchers set: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Gloo serves
-// CPUs, NCCL serves GPUs. Without WORLD_SIZE, or with one process, a communicator that has nobody to talk to.
+// tensors in the host's memory, NCCL those of GPUs. Without WORLD_SIZE, or with one process, a communicator that has
+// nobody to talk to.
 std::unique_ptr<Communicator> communicator_from_environment(const at::Device& device);
 
 }  // namespace quest::train

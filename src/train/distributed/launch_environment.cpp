@@ -1,7 +1,13 @@
 #include "train/distributed/launch_environment.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 
 namespace quest::train {
@@ -40,6 +46,30 @@ LaunchEnvironment launch_environment(const ReadVariable& read) {
     result.store_prefix = "/worker/attempt_" + read("TORCHELASTIC_RESTART_COUNT").value_or("0");
   }
   return result;
+}
+
+std::string address_towards(const std::string& host, std::uint16_t port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return "";
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> targets(found, ::freeaddrinfo);
+  for (const addrinfo* target = found; target != nullptr; target = target->ai_next) {
+    // Connecting a datagram socket chooses the way and nothing more.
+    const int socket = ::socket(target->ai_family, SOCK_DGRAM, 0);
+    if (socket < 0) continue;
+    sockaddr_storage own{};
+    socklen_t size = sizeof(own);
+    auto* address = reinterpret_cast<sockaddr*>(&own);
+    const bool is_known =
+        ::connect(socket, target->ai_addr, target->ai_addrlen) == 0 && ::getsockname(socket, address, &size) == 0;
+    ::close(socket);
+    std::array<char, NI_MAXHOST> text{};
+    if (is_known && ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
+      return text.data();
+    }
+  }
+  return "";
 }
 
 std::optional<std::string> environment_variable(const std::string& name) {

@@ -25,4 +25,7 @@ using ReadVariable = std::function<std::optional<std::string>(const std::string&
 LaunchEnvironment launch_environment(const ReadVariable& read);
 std::optional<std::string> environment_variable(const std::string& name);
 
+// This host's own address, in numbers, on the way to another; empty where there is no way. Sends nothing.
+std::string address_towards(const std::string& host, std::uint16_t port);
+
 }  // namespace quest::train
