@@ -82,10 +82,11 @@ TrainingPlan plan_of(train::Task& task, const train::Recipe& recipe, const std::
   const auto first_step = stream->draws(0, processes.rank());
   TrainingPlan plan{.task = recipe.task, .recipe = recipe_name, .parts = parts_of(task.model())};
   const auto trained = static_cast<double>(trained_bytes(task.model()));
+  const double shares = recipe.train.shard == "optimizer" ? processes.size() : 1;
   plan.forward_flop = task.forward_flops();
   plan.memory = {.weights = static_cast<double>(plan.parameters()) * sizeof(float),
                  .gradients = trained,
-                 .optimizer = trained * static_cast<double>(optimizer_buffers(recipe.optimizer.name)),
+                 .optimizer = trained * static_cast<double>(optimizer_buffers(recipe.optimizer.name)) / shares,
                  .average = recipe.train.ema > 0.0 ? trained : 0.0,
                  .activations = activation_bytes(task, recipe, first_step.front())};
   plan.samples = task.train_size();

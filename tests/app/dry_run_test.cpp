@@ -70,6 +70,8 @@ class FirstOf final : public train::Communicator {
 
   std::unique_ptr<Pending> start_all_reduce_sum(const at::Tensor& /*tensor*/) override { return nullptr; }
   void broadcast(const at::Tensor& /*tensor*/, int /*root*/) override {}
+  void reduce_scatter_sum(const at::Tensor& /*parts*/) override {}
+  void all_gather(const at::Tensor& /*parts*/) override {}
   void barrier() override {}
 };
 
@@ -88,6 +90,14 @@ TEST(DryRun, CountsModelStepsAndState) {
   EXPECT_EQ(plan.memory.optimizer, 2.0 * plan.memory.weights) << "adamw keeps two numbers for each parameter";
   EXPECT_EQ(plan.memory.average, plan.memory.weights);
   EXPECT_DOUBLE_EQ(plan.learning_rate(0), recipe.optimizer.lr);
+}
+
+TEST(DryRun, ProcessesDivideTheStateOfTheOptimiserOnRequest) {
+  FakeTask task;
+  auto recipe = recipe_with_batch(100);
+  recipe.train.shard = "optimizer";
+  const auto plan = app::plan_of(task, recipe, "my", FirstOf(4));
+  EXPECT_EQ(plan.memory.optimizer, plan.memory.weights / 2);
 }
 
 TEST(DryRun, TheRateGrowsWithTheSamplesOfAStepOnRequest) {

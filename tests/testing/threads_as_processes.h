@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <future>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -60,6 +61,24 @@ class ThreadCommunicator final : public train::Communicator {
   }
   void broadcast(const at::Tensor& tensor, int root) override {
     meeting_.exchange(rank(), tensor, [root](const auto& all) { return all[static_cast<std::size_t>(root)].clone(); });
+  }
+  // The parts of others become what nobody may use.
+  void reduce_scatter_sum(const at::Tensor& parts) override {
+    const at::Tensor own = own_part(parts);
+    start_all_reduce_sum(parts);
+    const at::Tensor sum = own.clone();
+    parts.fill_(std::numeric_limits<double>::quiet_NaN());
+    own.copy_(sum);
+  }
+  void all_gather(const at::Tensor& parts) override {
+    meeting_.exchange(rank(), parts, [](const std::vector<at::Tensor>& all) {
+      std::vector<at::Tensor> own;
+      const auto count = static_cast<std::int64_t>(all.size());
+      for (std::int64_t i = 0; i < count; ++i) {
+        own.push_back(all[static_cast<std::size_t>(i)].chunk(count)[static_cast<std::size_t>(i)]);
+      }
+      return at::cat(own);
+    });
   }
   void barrier() override { meeting_.wait(); }
 

@@ -12,6 +12,7 @@ namespace quest::testing {
 namespace {
 
 using train::FlatParameters;
+using train::Share;
 using train::Slice;
 
 constexpr Bound kRounding{.of_value = 1e-6};
@@ -59,13 +60,15 @@ TEST(Clipping, OnADeviceWithoutKernelsOfOursItIsTheSame) {
     Gradients fused;
     Gradients plain;
     const double norm = train::clip_gradients(fused.parameters, all, each).item<double>();
-    EXPECT_NEAR(train::plain::clip_gradients(plain.parameters, all, each).item<double>(), norm, 1e-5 * norm);
+    EXPECT_NEAR(train::plain::clip_gradients(plain.parameters, Share(plain.parameters), all, each).item<double>(), norm,
+                1e-5 * norm);
     EXPECT_TRUE(close(plain.parameters.gradients(), fused.parameters.gradients(), kRounding)) << all << " " << each;
   }
   Gradients poisoned;
   poisoned.model->named_parameters()["3.bias"].mutable_grad()[1] = INFINITY;
   const at::Tensor before = poisoned.parameters.gradients().clone();
-  EXPECT_FALSE(std::isfinite(train::plain::clip_gradients(poisoned.parameters, 1.0, 1.0).item<double>()));
+  EXPECT_FALSE(std::isfinite(
+      train::plain::clip_gradients(poisoned.parameters, Share(poisoned.parameters), 1.0, 1.0).item<double>()));
   EXPECT_TRUE(identical(poisoned.parameters.gradients(), before));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <tuple>
 
 #include "tests/testing/closeness.h"
 #include "tests/train/workers.h"
@@ -35,6 +36,22 @@ TEST(Distributed, TwoAndFourProcessesEndWithTheWeightsOfOne) {
 
 TEST(Distributed, AccumulatedGradientsAreAveragedOnce) {
   expect_same_weights(trained_weights(2, {"10", "3", "100"}), trained_weights(1, {"10", "1"}));
+}
+
+class SharedBy : public ::testing::TestWithParam<std::tuple<int, std::string>> {};
+
+INSTANTIATE_TEST_SUITE_P(Processes, SharedBy,
+                         ::testing::Combine(::testing::Values(2, 4), ::testing::Values("adamw", "lamb")),
+                         [](const auto& test) {
+                           return std::get<1>(test.param) + "Of" + std::to_string(std::get<0>(test.param));
+                         });
+
+TEST_P(SharedBy, TheStateOfTheOptimiserLeadsToTheWeightsOfOne) {
+  const auto& [processes, optimizer] = GetParam();
+  const std::vector<double> one = trained_weights(1, {"20", "1", "100", optimizer});
+  const std::vector<double> several = trained_weights(processes, {"20", "1", "100", optimizer, "shard"});
+  ASSERT_GE(several.size(), one.size()) << "the buffer may end with zeros";
+  expect_same_weights({several.begin(), several.begin() + static_cast<std::ptrdiff_t>(one.size())}, one);
 }
 
 class KilledRank : public ::testing::TestWithParam<int> {};

@@ -276,13 +276,15 @@ TEST(PlainUpdates, EqualTheKernels) {
     train::adam(step, kernels.all());
     train::plain::adam(step, plain.all());
     expect_close(plain, kernels);
-    train::lamb(step, 0.1, kernels.all(), kernels.parameters.slices());
-    train::plain::lamb(step, 0.1, plain.all(), plain.parameters.slices());
+    const train::Share whole(kernels.parameters);
+    const auto pieces = whole.pieces(kernels.parameters.slices(), {});
+    train::lamb(step, 0.1, kernels.all(), pieces, whole);
+    train::plain::lamb(step, 0.1, plain.all(), pieces, whole);
     expect_close(plain, kernels);
     train::sgd({0.1, 0.9, 0.1, adaptive}, kernels.parameters.values(), kernels.parameters.gradients(), kernels.first);
     train::plain::sgd({0.1, 0.9, 0.1, adaptive}, plain.parameters.values(), plain.parameters.gradients(), plain.first);
     expect_close(plain, kernels);
-    const auto norms = train::slice_norms(kernels.parameters.gradients(), kernels.parameters.slices());
+    const auto norms = train::slice_norms(kernels.parameters.gradients(), pieces, whole);
     for (std::size_t i = 0; i < norms.size(); ++i) {
       const auto gradient = kernels.parameters.slices()[i].of(kernels.parameters.gradients());
       const double expected = gradient.to(at::kDouble).norm().item<double>();

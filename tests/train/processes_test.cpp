@@ -105,34 +105,66 @@ TEST(Processes, FiftyKillsLeaveAReadableRunThatEndsAsIfNothingHadHappened) {
   EXPECT_EQ(largest_difference(whole.path(), killed.path()), 0.0);
 }
 
-TEST(Processes, SeveralEndWithTheWeightsOfOneWithTheLargerBatch) {
-  TemporaryFolder one;
-  ASSERT_EQ(status_of(start(one.path(), {"16", "10"})), 0);
-  for (const int count : {2, 4}) {
-    TemporaryFolder several;
-    const std::vector<std::string> arguments = {std::to_string(16 / count), "10", "0", "2"};
-    for (const pid_t process : start_together(count, some_port(), several.path(), arguments)) {
+// What the processes divide among them, and the rule that they update the weights by.
+class Together : public ::testing::TestWithParam<std::pair<std::string, std::string>> {
+ protected:
+  // Of train_tiny, for processes that make steps of 16 samples together.
+  [[nodiscard]] static std::vector<std::string> arguments(int count, int epochs, int pause = 0) {
+    return {std::to_string(16 / count), std::to_string(epochs), std::to_string(pause), "2",
+            GetParam().first,           GetParam().second};
+  }
+
+  static void train(int count, const fs::path& folder, int epochs) {
+    for (const pid_t process : start_together(count, some_port(), folder, arguments(count, epochs))) {
       EXPECT_EQ(status_of(process), 0);
     }
+  }
+
+  // One of two is killed, and the other ends.
+  static void train_until_one_is_killed(const fs::path& folder, int epochs) {
+    const auto processes = start_together(2, some_port(), folder, arguments(2, epochs, /*pause=*/3));
+    wait_for_a_newer_checkpoint(folder, 5);
+    ::kill(processes[1], SIGKILL);
+    EXPECT_EQ(status_of(processes[1]), 128 + SIGKILL);
+    EXPECT_EQ(status_of(processes[0]), 1);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Processes, Together,
+                         ::testing::Values(std::pair{"none", "adamw"}, std::pair{"optimizer", "adamw"},
+                                           std::pair{"optimizer", "lamb"}),
+                         [](const auto& test) { return test.param.first + "_" + test.param.second; });
+
+TEST_P(Together, TheyEndWithTheWeightsOfOneWithTheLargerBatch) {
+  TemporaryFolder one;
+  train(1, one.path(), 10);
+  for (const int count : {2, 4}) {
+    TemporaryFolder several;
+    train(count, several.path(), 10);
     EXPECT_LT(largest_difference(one.path(), several.path()), 1e-6) << count;
   }
 }
 
-TEST(Processes, AfterAKilledOneTheRunResumesAndEndsAsIfNothingHadHappened) {
+TEST_P(Together, AfterAKilledOneTheRunResumesAndEndsAsIfNothingHadHappened) {
   TemporaryFolder whole;
-  for (const pid_t process : start_together(2, some_port(), whole.path(), {"8", "20"})) {
-    EXPECT_EQ(status_of(process), 0);
-  }
+  train(2, whole.path(), 20);
   TemporaryFolder killed;
-  const auto processes = start_together(2, some_port(), killed.path(), {"8", "20", "3"});
-  wait_for_a_newer_checkpoint(killed.path(), 5);
-  ::kill(processes[1], SIGKILL);
-  EXPECT_EQ(status_of(processes[1]), 128 + SIGKILL);
-  EXPECT_EQ(status_of(processes[0]), 1);
-  for (const pid_t process : start_together(2, some_port(), killed.path(), {"8", "20"})) {
-    EXPECT_EQ(status_of(process), 0);
-  }
+  train_until_one_is_killed(killed.path(), 20);
+  train(2, killed.path(), 20);
   EXPECT_EQ(largest_difference(whole.path(), killed.path()), 0.0);
+}
+
+TEST_P(Together, AnotherNumberGoesOnFromTheirCheckpoint) {
+  TemporaryFolder whole;
+  train(1, whole.path(), 20);
+  TemporaryFolder killed;
+  train_until_one_is_killed(killed.path(), 20);
+  for (const int count : {1, 4}) {
+    TemporaryFolder copy;
+    fs::copy(killed.path(), copy.path(), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    train(count, copy.path(), 20);
+    EXPECT_LT(largest_difference(whole.path(), copy.path()), 1e-6) << count;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Trains the tiny task as `quest train` would train a real one:
-//   train_tiny FOLDER BATCH EPOCHS [MILLISECONDS_PER_PASS [WORKERS]]
+//   train_tiny FOLDER BATCH EPOCHS [MILLISECONDS_PER_PASS [WORKERS [SHARD [OPTIMIZER]]]]
 // A program of its own, so that tests can kill it and start several at once.
 
 #include <chrono>
@@ -26,6 +26,10 @@ int main(int count, char** words) {
                     .checkpoint_every = 3,
                     .log_every = 1,
                     .monitor_every = 5};
+    if (count > 6) recipe.train.shard = words[6];
+    if (count > 7) recipe.optimizer.name = words[7];
+    recipe.optimizer.weight_decay = 0.05;
+    recipe.optimizer.clip_norm = 0.2;
     recipe.optimizer.lr = 1e-3;
     testing::TinyTask task(0.0, [&](const at::Tensor& loss) {
       std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

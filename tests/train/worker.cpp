@@ -1,7 +1,8 @@
 // One process of a training, started by distributed_test.cpp and test_torchrun.py.
-//   worker OUTPUT STEPS ACCUMULATE [BUCKET_BYTES]
-// Every step is a batch of kBatch samples, shared by the processes and cut into ACCUMULATE parts. Rank 0 writes the
-// weights as float32 into OUTPUT. A file OUTPUT.rank appears when a process has made its first step.
+//   worker OUTPUT STEPS ACCUMULATE [BUCKET_BYTES [OPTIMIZER [shard]]]
+// With "shard" the processes share the optimiser's state. Every step is a batch of kBatch samples, shared by the
+// processes and cut into ACCUMULATE parts. Rank 0 writes the weights as float32 into OUTPUT. A file OUTPUT.rank appears
+// when a process has made its first step.
 
 #include <torch/torch.h>
 
@@ -12,6 +13,7 @@
 #include "tests/train/small_model.h"
 #include "train/distributed/communicator.h"
 #include "train/distributed/gradient_averaging.h"
+#include "train/optim/clipping.h"
 #include "train/optim/optimizer.h"
 
 namespace {
@@ -32,15 +34,27 @@ at::Tensor samples(std::int64_t step) {
   return torch::randn({kBatch, 5});
 }
 
-void train(const std::string& output, std::int64_t steps, std::int64_t accumulate, std::int64_t bucket_bytes) {
-  const auto communicator = quest::train::communicator_from_environment(at::kCPU);
+struct Settings {
+  std::string output;
+  std::int64_t steps;
+  std::int64_t accumulate;
+  std::int64_t bucket_bytes = quest::train::GradientAveraging::kBucketBytes;
+  std::string optimizer = "adamw";
+  bool shard = false;
+};
+
+void train(const Settings& settings) {
+  using namespace quest::train;
+  const auto& [output, steps, accumulate, bucket_bytes, optimizer_name, shard] = settings;
+  const auto communicator = communicator_from_environment(at::kCPU);
   const int rank = communicator->rank();
   Model model;
-  quest::train::FlatParameters parameters(quest::train::parameter_groups(model, {.weight_decay = 0.05}));
+  FlatParameters parameters(parameter_groups(model, {.weight_decay = 0.05}), shard ? communicator->size() : 1);
   if (rank != 0) parameters.values().zero_();
   communicator->broadcast(parameters.values(), 0);
-  quest::train::Optimizer optimizer(parameters, {.name = "adamw"});
-  quest::train::GradientAveraging averaging(parameters, *communicator, bucket_bytes);
+  const Share share = shard ? Share(parameters, *communicator) : Share(parameters);
+  Optimizer optimizer(parameters, {.name = optimizer_name}, share);
+  GradientAveraging averaging(parameters, *communicator, share, bucket_bytes);
   const std::int64_t part = kBatch / communicator->size() / accumulate;
   for (std::int64_t step = 0; step < steps; ++step) {
     const at::Tensor mine = samples(step).chunk(communicator->size())[rank];
@@ -52,7 +66,9 @@ void train(const std::string& output, std::int64_t steps, std::int64_t accumulat
       (loss / static_cast<double>(accumulate)).backward();
     }
     averaging.finish();
+    clip_gradients(parameters, share, 0.5, 0.4);
     optimizer.step(1e-2);
+    if (!share.is_whole()) communicator->all_gather(parameters.values());
     if (step == 0) std::ofstream(output + "." + std::to_string(rank)) << "ready\n";
   }
   communicator->barrier();
@@ -67,8 +83,11 @@ void train(const std::string& output, std::int64_t steps, std::int64_t accumulat
 int main(int argc, char** argv) {
   try {
     torch::set_num_threads(1);
-    train(argv[1], std::stoll(argv[2]), std::stoll(argv[3]),
-          argc > 4 ? std::stoll(argv[4]) : quest::train::GradientAveraging::kBucketBytes);
+    Settings settings{argv[1], std::stoll(argv[2]), std::stoll(argv[3])};
+    if (argc > 4) settings.bucket_bytes = std::stoll(argv[4]);
+    if (argc > 5) settings.optimizer = argv[5];
+    if (argc > 6) settings.shard = std::string(argv[6]) == "shard";
+    train(settings);
   } catch (const c10::Error& error) {
     std::cerr << error.what_without_backtrace() << '\n';
     return 1;

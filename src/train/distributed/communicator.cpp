@@ -45,6 +45,8 @@ class OneProcess : public Communicator {
     return std::make_unique<Done>();
   }
   void broadcast(const at::Tensor& /*tensor*/, int /*root*/) override {}
+  void reduce_scatter_sum(const at::Tensor& /*parts*/) override {}
+  void all_gather(const at::Tensor& /*parts*/) override {}
   void barrier() override {}
 };
 
@@ -69,6 +71,22 @@ class Processes : public Communicator {
       c10d::BroadcastOptions options;
       options.rootRank = root;
       return backend_of(tensor).broadcast(tensors, options);
+    }));
+  }
+
+  void reduce_scatter_sum(const at::Tensor& parts) override {
+    wait(*started([&] {
+      at::Tensor own = own_part(parts);
+      at::Tensor all = parts;
+      return backend_of(parts)._reduce_scatter_base(own, all);
+    }));
+  }
+
+  void all_gather(const at::Tensor& parts) override {
+    wait(*started([&] {
+      at::Tensor own = own_part(parts);
+      at::Tensor all = parts;
+      return backend_of(parts)._allgather_base(all, own);
     }));
   }
 
@@ -161,6 +179,13 @@ c10::intrusive_ptr<c10d::Store> meet(const LaunchEnvironment& launch) {
 }
 
 }  // namespace
+
+at::Tensor Communicator::own_part(const at::Tensor& parts) const {
+  TORCH_CHECK(parts.dim() == 1 && parts.size(0) % size() == 0, "expected one dimension of ", size(),
+              " equal parts, got ", parts.sizes());
+  const std::int64_t each = parts.size(0) / size();
+  return parts.narrow(0, rank() * each, each);
+}
 
 std::unique_ptr<Communicator> communicator_from_environment(const at::Device& device) {
   const LaunchEnvironment launch = launch_environment(environment_variable);

@@ -31,7 +31,16 @@ class Communicator {
   virtual std::unique_ptr<Pending> start_all_reduce_sum(const at::Tensor& tensor) = 0;
   virtual void broadcast(const at::Tensor& tensor, int root) = 0;
   void all_reduce_sum(const at::Tensor& tensor) { start_all_reduce_sum(tensor)->wait(); }
+  // The tensor is one-dimensional and consists of size() equal parts in the order of the ranks. This process's own part
+  // becomes the sum over all processes; the others hold nothing of use afterwards.
+  virtual void reduce_scatter_sum(const at::Tensor& parts) = 0;
+  // The reverse: every part becomes that of its process.
+  virtual void all_gather(const at::Tensor& parts) = 0;
   virtual void barrier() = 0;
+
+ protected:
+  // What reduce_scatter_sum and all_gather call this process's own.
+  [[nodiscard]] at::Tensor own_part(const at::Tensor& parts) const;
 
  private:
   int rank_;

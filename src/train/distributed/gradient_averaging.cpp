@@ -21,9 +21,10 @@ class Hook : public torch::autograd::PostAccumulateGradHook {
 
 }  // namespace
 
-GradientAveraging::GradientAveraging(FlatParameters& parameters, Communicator& communicator, std::int64_t bucket_bytes)
-    : parameters_(parameters), communicator_(communicator) {
-  if (communicator.size() == 1) return;
+GradientAveraging::GradientAveraging(FlatParameters& parameters, Communicator& communicator, const Share& share,
+                                     std::int64_t bucket_bytes)
+    : parameters_(parameters), communicator_(communicator), is_whole_(share.is_whole()) {
+  if (communicator.size() == 1 || !is_whole_) return;
   const std::vector<Slice>& slices = parameters.slices();
   ready_.resize(slices.size());
   std::int64_t begin = 0;
@@ -75,6 +76,11 @@ void GradientAveraging::start_next() {
 
 void GradientAveraging::finish() {
   active_ = false;
+  if (!is_whole_) {
+    parameters_.gradients().div_(communicator_.size());
+    communicator_.reduce_scatter_sum(parameters_.gradients());
+    return;
+  }
   while (next_ < buckets_.size()) start_next();
   for (Bucket& bucket : buckets_) {
     if (bucket.pending) std::exchange(bucket.pending, nullptr)->wait();

@@ -1,13 +1,14 @@
 #pragma once
 
-// The mean of the gradients of all processes, exchanged while the backward pass still computes the rest.
+// The mean of the gradients of all processes, exchanged while the backward pass still computes the rest. Where the
+// processes share the optimiser's state each needs its own part of the mean alone, which is exchanged after the pass.
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "train/distributed/communicator.h"
-#include "train/optim/flat_parameters.h"
+#include "train/optim/share.h"
 
 namespace quest::train {
 
@@ -16,7 +17,8 @@ class GradientAveraging {
   // Buckets are contiguous parts of the flat gradients. They are exchanged in the order of the buffer, which is the
   // order in which a backward pass completes them.
   static constexpr std::int64_t kBucketBytes = 25 << 20;
-  GradientAveraging(FlatParameters& parameters, Communicator& communicator, std::int64_t bucket_bytes = kBucketBytes);
+  GradientAveraging(FlatParameters& parameters, Communicator& communicator, const Share& share,
+                    std::int64_t bucket_bytes = kBucketBytes);
   ~GradientAveraging();
   GradientAveraging(const GradientAveraging&) = delete;
   GradientAveraging& operator=(const GradientAveraging&) = delete;
@@ -24,7 +26,7 @@ class GradientAveraging {
   // The next backward pass is the last of this step: what it completes is exchanged. Gradients of passes before it are
   // only added up.
   void begin();
-  // Waits until every gradient is the mean; also of parameters that no pass has reached.
+  // Waits until every gradient of the share is the mean; also of parameters that no pass has reached.
   void finish();
 
  private:
@@ -45,6 +47,7 @@ class GradientAveraging {
   std::vector<bool> ready_;
   std::size_t next_ = 0;
   bool active_ = false;
+  bool is_whole_;
 };
 
 }  // namespace quest::train

@@ -33,6 +33,7 @@ struct Trained {
 // The model's own weights under its own names, for use elsewhere.
 [[nodiscard]] data::TensorFile weights_of(const torch::nn::Module& model);
 
+// Where processes share the optimiser's state, the others call its state() meanwhile.
 void save_checkpoint(const std::filesystem::path& file, const Trained& trained, const TrainState& state);
 
 // Throws std::runtime_error that names the file and what does not fit; what is being restored may then be half-changed.

@@ -111,9 +111,11 @@ class Engine {
         parameters_(parameter_groups(task.model(), {.weight_decay = recipe.optimizer.weight_decay,
                                                     .decay_all = recipe.optimizer.decay_all,
                                                     .layer_decay = recipe.optimizer.layer_decay,
-                                                    .rules = rules_})),
-        optimizer_(parameters_, recipe.optimizer),
-        averaging_(parameters_, around.processes),
+                                                    .rules = rules_}),
+                    is_sharded() ? around.processes.size() : 1),
+        share_(is_sharded() ? Share(parameters_, around.processes) : Share(parameters_)),
+        optimizer_(parameters_, recipe.optimizer, share_),
+        averaging_(parameters_, around.processes, share_),
         monitor_(task.model(), around.folder != nullptr ? recipe.train.monitor_every : 0),
         running_(running_statistics(task.model())) {
     if (recipe.train.ema > 0) ema_.emplace(parameters_);
@@ -142,7 +144,7 @@ class Engine {
       if (evaluates) {
         evaluate();
         const bool is_over = is_last || is_out_of_patience();
-        if (is_over || seconds_since(last_save_) >= recipe_.train.checkpoint_seconds) save();
+        if (is_over || is_time_to_save()) save();
         if (is_over && !is_last) return end("stopped early");
       } else if (saves) {
         save();
@@ -156,6 +158,7 @@ class Engine {
   }
 
  private:
+  [[nodiscard]] bool is_sharded() const { return recipe_.train.shard == "optimizer"; }
   [[nodiscard]] bool writes() const { return around_.folder != nullptr; }
   [[nodiscard]] Moment moment(std::int64_t step) const { return {step, total_steps_, steps_per_epoch_}; }
   [[nodiscard]] bool is_due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
@@ -200,15 +203,11 @@ class Engine {
     }
     for (const auto& buffer : task_.model().buffers()) around_.processes.broadcast(buffer, 0);
     for (const auto& [name, tensor] : task_.state()) around_.processes.broadcast(tensor, 0);
-    share(optimizer_);
-    if (ema_) share(*ema_);
-  }
-
-  template <typename Holder>
-  void share(Holder& holder) {
-    const auto state = holder.state();
-    for (const auto& [name, tensor] : state) around_.processes.broadcast(tensor, 0);
-    holder.load_state(state);
+    optimizer_.agree(around_.processes);
+    if (!ema_) return;
+    const auto average = ema_->state();
+    for (const auto& [name, tensor] : average) around_.processes.broadcast(tensor, 0);
+    ema_->load_state(average);
   }
 
   // The step's own random numbers, so that a resumed run draws what the uninterrupted one drew.
@@ -262,7 +261,7 @@ class Engine {
     const double lr = learning_rate(recipe_.schedule, base_learning_rate(recipe_, around_.processes), now.step,
                                     total_steps_, steps_per_epoch_);
     auto numbers = sums.tensors();
-    numbers.push_back(clip_gradients(parameters_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
+    numbers.push_back(clip_gradients(parameters_, share_, recipe_.optimizer.clip_norm, recipe_.optimizer.clip_each));
     for (auto& number : numbers) number = number.to(at::kDouble);
     UpdateChanges changes{.beta1 = scheduled_momentum(recipe_.schedule, now.step, total_steps_), .moment = now};
     if (rules_.weight_decay) changes.weight_decay = rules_.weight_decay(now);
@@ -275,6 +274,7 @@ class Engine {
     unread_.emplace(std::move(report), sums.names(), scale / static_cast<double>(around_.processes.size()), samples,
                     LateNumbers(at::stack(numbers)));
     optimizer_.step(lr, changes);
+    if (!share_.is_whole()) around_.processes.all_gather(parameters_.values());
     if (ema_) ema_->update(recipe_.train.ema);
     task_.after_update(now);
   }
@@ -376,8 +376,20 @@ class Engine {
     write_evaluation(around_.folder->path(), kBestEvaluation, {{"step", state_.step}, {"epoch", epoch}}, values);
   }
 
+  // The processes' clocks differ, and sharing the optimiser's state they save together.
+  bool is_time_to_save() {
+    const bool is_time = seconds_since(last_save_) >= recipe_.train.checkpoint_seconds;
+    if (share_.is_whole()) return is_time;
+    const auto decided = torch::tensor({is_time ? 1.0 : 0.0}, at::kDouble);
+    around_.processes.broadcast(decided, 0);
+    return decided.item<double>() > 0;
+  }
+
   void save() {
-    if (!writes()) return;
+    if (!writes()) {
+      if (!share_.is_whole()) (void)optimizer_.state();  // the first process writes the parts of all
+      return;
+    }
     save_checkpoint(*around_.folder / kResumeCheckpoint, trained(), state_);
     save_weights(kLastWeights);
     last_save_ = Clock::now();
@@ -412,6 +424,7 @@ class Engine {
   const Surroundings& around_;
   ParameterRules rules_;
   FlatParameters parameters_;
+  Share share_;
   Optimizer optimizer_;
   std::optional<Ema> ema_;
   GradientAveraging averaging_;

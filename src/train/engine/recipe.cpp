@@ -16,6 +16,8 @@ void describe(recipe::Fields& fields, TrainOptions& options) {
                  "passes backward per step, their gradients averaged");
   fields.choice("train.precision", options.precision, {"float32", "bfloat16"},
                 "of the model's arithmetic; weights are float32 always");
+  fields.choice("train.shard", options.shard, {"none", "optimizer"},
+                "what several processes divide among them; optimizer: its state, and the update of the weights");
   fields.number("train.ema", options.ema, recipe::Range::from_to_below(0, 1),
                 "decay of the moving average of the weights that is evaluated and kept; 0: none");
   fields.integer("train.eval_every", options.eval_every, recipe::IntegerRange::from(1),

@@ -18,7 +18,8 @@ struct TrainOptions {
   std::int64_t batch_size = 128;  // of one process and one pass backward
   std::int64_t accumulate = 1;    // passes backward per step
   std::string precision = "float32";
-  double ema = 0.0;  // decay of the average of the weights; 0: none
+  std::string shard = "none";  // "optimizer": every process keeps its part of the optimiser's state
+  double ema = 0.0;            // decay of the average of the weights; 0: none
   std::int64_t eval_every = 1;
   std::int64_t eval_steps = 0;
   std::int64_t patience = 0;  // evaluations

@@ -17,12 +17,17 @@ double length(const std::vector<double>& norms) {
   return std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0));
 }
 
+// All slices, in what the share has of the buffers.
+std::vector<Piece> own_pieces(const FlatParameters& parameters, const Share& share) {
+  return share.pieces(parameters.slices(), {});
+}
+
 }  // namespace
 
-at::Tensor plain::clip_gradients(FlatParameters& parameters, double clip_norm, double clip_each) {
-  std::vector<at::Tensor> gradients;
-  for (const Slice& slice : parameters.slices()) gradients.push_back(slice.of(parameters.gradients()));
-  auto norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kDouble);
+at::Tensor plain::clip_gradients(FlatParameters& parameters, const Share& share, double clip_norm, double clip_each) {
+  const at::Tensor gradients = share.of(parameters.gradients());
+  const std::vector<Piece> pieces = own_pieces(parameters, share);
+  auto norms = plain::slice_norms(gradients, pieces, share);
   const auto before = norms.norm();
   const auto is_finite = before.isfinite();
   const auto factor = [&](double most, const at::Tensor& norm) {
@@ -30,27 +35,33 @@ at::Tensor plain::clip_gradients(FlatParameters& parameters, double clip_norm, d
   };
   if (clip_each > 0) {
     const auto each = factor(clip_each, norms);
-    at::_foreach_mul_(gradients, at::unbind(each.to(at::kFloat)));
+    at::_foreach_mul_(parts(gradients, pieces), at::unbind(each.to(at::kFloat)));
     norms = norms * each;
   }
-  if (clip_norm > 0) parameters.gradients().mul_(factor(clip_norm, norms.norm()));
+  if (clip_norm > 0) gradients.mul_(factor(clip_norm, norms.norm()));
   return before;
 }
 
 at::Tensor clip_gradients(FlatParameters& parameters, double clip_norm, double clip_each) {
+  return clip_gradients(parameters, Share(parameters), clip_norm, clip_each);
+}
+
+at::Tensor clip_gradients(FlatParameters& parameters, const Share& share, double clip_norm, double clip_each) {
   const torch::NoGradGuard no_grad;
-  if (!parameters.gradients().is_cpu()) return plain::clip_gradients(parameters, clip_norm, clip_each);
-  std::vector<double> norms = slice_norms(parameters.gradients(), parameters.slices());
+  const at::Tensor gradients = share.of(parameters.gradients());
+  if (!gradients.is_cpu()) return plain::clip_gradients(parameters, share, clip_norm, clip_each);
+  const std::vector<Piece> pieces = own_pieces(parameters, share);
+  std::vector<double> norms = slice_norms(gradients, pieces, share);
   const double before = length(norms);
   if (!std::isfinite(before)) return at::scalar_tensor(before, at::kDouble);
   for (std::size_t i = 0; i < norms.size(); ++i) {
     const double factor = clip_factor(clip_each, norms[i]);
     if (factor == 1.0) continue;
-    parameters.slices()[i].of(parameters.gradients()).mul_(factor);
+    gradients.narrow(0, pieces[i].begin, pieces[i].count).mul_(factor);
     norms[i] *= factor;
   }
   const double factor = clip_factor(clip_norm, length(norms));
-  if (factor != 1.0) parameters.gradients().mul_(factor);
+  if (factor != 1.0) gradients.mul_(factor);
   return at::scalar_tensor(before, at::kDouble);
 }
 

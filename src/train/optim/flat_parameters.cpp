@@ -9,7 +9,7 @@
 namespace quest::train {
 namespace {
 
-std::int64_t round_up_to_unit(std::int64_t count) { return (count + kSliceUnit - 1) / kSliceUnit * kSliceUnit; }
+std::int64_t round_up(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; }
 
 void check_parameter(const NamedParameter& parameter, const at::Tensor& first, std::set<const void*>& seen) {
   const at::Tensor& value = parameter.value;
@@ -34,7 +34,7 @@ double GroupRange::lr_scale_at(const Moment& moment) const {
   return lr_schedule ? lr_scale * lr_schedule(moment) : lr_scale;
 }
 
-FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups) {
+FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups, std::int64_t parts) {
   std::int64_t size = 0;
   std::set<const void*> seen;
   for (const ParameterGroup& group : groups) {
@@ -43,7 +43,7 @@ FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups) {
     for (auto parameter = group.parameters.rbegin(); parameter != group.parameters.rend(); ++parameter) {
       check_parameter(*parameter, slices_.empty() ? parameter->value : slices_.front().parameter, seen);
       slices_.push_back({parameter->name, parameter->value, size, parameter->value.sizes().vec(), groups_.size()});
-      size += round_up_to_unit(parameter->value.numel());
+      size += round_up(parameter->value.numel(), kSliceUnit);
     }
     groups_.push_back({group.lr_scale, group.weight_decay, group.decays, group.lr_schedule, begin, size, {}});
   }
@@ -53,6 +53,7 @@ FlatParameters::FlatParameters(const std::vector<ParameterGroup>& groups) {
     groups_[g].slices = std::span(slices_).subspan(first, count);
     first += count;
   }
+  size = round_up(size, parts * kSliceUnit);
   const auto options = slices_.front().parameter.options().requires_grad(false);
   const torch::NoGradGuard no_grad;
   values_ = at::zeros({size}, options);

@@ -60,8 +60,9 @@ struct GroupRange {
 class FlatParameters {
  public:
   // Moves the parameters. Groups keep their order; inside one the last parameter of the model comes first, because its
-  // gradient is ready first. Parameters are float32, require gradients and share a device.
-  explicit FlatParameters(const std::vector<ParameterGroup>& groups);
+  // gradient is ready first. Parameters are float32, require gradients and share a device. The buffers can be cut into
+  // `parts` of equal length, multiples of kSliceUnit.
+  explicit FlatParameters(const std::vector<ParameterGroup>& groups, std::int64_t parts = 1);
   // Optimisers, averages and the model's tensors refer to it.
   FlatParameters(const FlatParameters&) = delete;
   FlatParameters& operator=(const FlatParameters&) = delete;

@@ -20,7 +20,7 @@ constexpr double kFlopsPerElement = 50.0;
 struct Block {
   std::int64_t begin;
   std::int64_t count;
-  std::size_t slice;
+  std::size_t piece;
 };
 
 template <typename Run>
@@ -30,12 +30,12 @@ void for_each_block(std::int64_t size, const Run& run) {
                  [&](std::int64_t first, std::int64_t last) { run(first * kBlock, std::min(last * kBlock, size)); });
 }
 
-std::vector<Block> blocks_of(std::span<const Slice> slices) {
+std::vector<Block> blocks_of(std::span<const Piece> pieces) {
   std::vector<Block> blocks;
-  for (std::size_t s = 0; s < slices.size(); ++s) {
-    const std::int64_t size = (slices[s].numel() + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
+  for (std::size_t p = 0; p < pieces.size(); ++p) {
+    const std::int64_t size = (pieces[p].count + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
     for (std::int64_t at = 0; at < size; at += kBlock) {
-      blocks.push_back({slices[s].offset - slices.front().offset + at, std::min(kBlock, size - at), s});
+      blocks.push_back({pieces[p].begin + at, std::min(kBlock, size - at), p});
     }
   }
   return blocks;
@@ -57,13 +57,20 @@ kernels::cpu::AdamRange pointers(const AdamBuffers& buffers, std::int64_t begin)
           buffers.second_moment.mutable_data_ptr<float>() + begin};
 }
 
+void add_up(const Share& share, double* numbers, std::size_t count) {
+  if (share.is_whole()) return;
+  share.add_up(at::from_blob(numbers, {static_cast<std::int64_t>(count)}, at::kDouble));
+}
+
 std::vector<double> trust_ratios(const std::vector<Block>& blocks, const std::vector<kernels::cpu::SquareSums>& sums,
-                                 std::size_t slices) {
+                                 std::size_t slices, const Share& share) {
+  static_assert(sizeof(kernels::cpu::SquareSums) == 2 * sizeof(double));
   std::vector<kernels::cpu::SquareSums> of_slice(slices, {0.0, 0.0});
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    of_slice[blocks[b].slice].value += sums[b].value;
-    of_slice[blocks[b].slice].update += sums[b].update;
+    of_slice[blocks[b].piece].value += sums[b].value;
+    of_slice[blocks[b].piece].update += sums[b].update;
   }
+  add_up(share, &of_slice.front().value, 2 * slices);
   std::vector<double> ratios;
   ratios.reserve(slices);
   for (const auto& [value, update] : of_slice)
@@ -73,11 +80,6 @@ std::vector<double> trust_ratios(const std::vector<Block>& blocks, const std::ve
 
 }  // namespace
 
-AdamBuffers AdamBuffers::range(std::int64_t begin, std::int64_t end) const {
-  const auto part = [&](const at::Tensor& flat) { return flat.narrow(0, begin, end - begin); };
-  return {part(value), part(gradient), part(first_moment), part(second_moment)};
-}
-
 void adam(const AdamStep& step, const AdamBuffers& range) {
   if (!range.value.is_cpu()) return plain::adam(step, range);
   for_each_block(range.value.numel(), [&](std::int64_t begin, std::int64_t end) {
@@ -85,18 +87,19 @@ void adam(const AdamStep& step, const AdamBuffers& range) {
   });
 }
 
-void lamb(const AdamStep& step, double weight_decay, const AdamBuffers& range, std::span<const Slice> slices) {
-  if (!range.value.is_cpu()) return plain::lamb(step, weight_decay, range, slices);
-  const std::vector<Block> blocks = blocks_of(slices);
+void lamb(const AdamStep& step, double weight_decay, const AdamBuffers& range, std::span<const Piece> pieces,
+          const Share& share) {
+  if (!range.value.is_cpu()) return plain::lamb(step, weight_decay, range, pieces, share);
+  const std::vector<Block> blocks = blocks_of(pieces);
   std::vector<kernels::cpu::SquareSums> sums(blocks.size());
   for_each_block(blocks, [&](std::size_t b) {
     sums[b] = kernels::cpu::adam_moments(step, weight_decay, pointers(range, blocks[b].begin), blocks[b].count);
   });
   const std::vector<double> ratios =
-      weight_decay != 0 ? trust_ratios(blocks, sums, slices.size()) : std::vector<double>(slices.size(), 1.0);
+      weight_decay != 0 ? trust_ratios(blocks, sums, pieces.size(), share) : std::vector<double>(pieces.size(), 1.0);
   for_each_block(blocks, [&](std::size_t b) {
     AdamStep move = step;
-    move.step_size *= ratios[blocks[b].slice];
+    move.step_size *= ratios[blocks[b].piece];
     move.decay = move.step_size * weight_decay;
     kernels::cpu::adam_move(move, pointers(range, blocks[b].begin), blocks[b].count);
   });
@@ -110,14 +113,15 @@ void sgd(const SgdStep& step, const at::Tensor& value, const at::Tensor& gradien
   });
 }
 
-std::vector<double> slice_norms(const at::Tensor& range, std::span<const Slice> slices) {
-  const std::vector<Block> blocks = blocks_of(slices);
+std::vector<double> slice_norms(const at::Tensor& range, std::span<const Piece> pieces, const Share& share) {
+  const std::vector<Block> blocks = blocks_of(pieces);
   std::vector<double> sums(blocks.size());
   for_each_block(blocks, [&](std::size_t b) {
     sums[b] = kernels::cpu::sum_of_squares(range.const_data_ptr<float>() + blocks[b].begin, blocks[b].count);
   });
-  std::vector<double> norms(slices.size(), 0.0);
-  for (std::size_t b = 0; b < blocks.size(); ++b) norms[blocks[b].slice] += sums[b];
+  std::vector<double> norms(pieces.size(), 0.0);
+  for (std::size_t b = 0; b < blocks.size(); ++b) norms[blocks[b].piece] += sums[b];
+  add_up(share, norms.data(), norms.size());
   for (double& norm : norms) norm = std::sqrt(norm);
   return norms;
 }

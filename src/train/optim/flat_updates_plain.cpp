@@ -18,20 +18,30 @@ at::Tensor direction(const AdamStep& step, const AdamBuffers& b) {
   return b.first_moment / b.second_moment.sqrt().mul_(step.root_scale).add_(step.eps);
 }
 
-std::vector<at::Tensor> parts(const at::Tensor& range, std::span<const Slice> slices) {
+// Norms of the slices from those of their pieces.
+at::Tensor of_whole_slices(const at::Tensor& norms, const Share& share) {
+  if (share.is_whole()) return norms;
+  const at::Tensor squares = norms.to(at::kDouble).square();
+  share.add_up(squares);
+  return squares.sqrt_().to(norms.scalar_type());
+}
+
+at::Tensor piece_norms(const std::vector<at::Tensor>& parts) { return at::stack(at::_foreach_norm(parts, 2)); }
+
+}  // namespace
+
+std::vector<at::Tensor> parts(const at::Tensor& range, std::span<const Piece> pieces) {
   std::vector<at::Tensor> result;
-  result.reserve(slices.size());
-  for (const Slice& slice : slices) {
-    result.push_back(range.narrow(0, slice.offset - slices.front().offset, slice.numel()));
+  result.reserve(pieces.size());
+  for (const Piece& piece : pieces) {
+    result.push_back(piece.count > 0 ? range.narrow(0, piece.begin, piece.count) : at::zeros({1}, range.options()));
   }
   return result;
 }
 
-at::Tensor norms(const at::Tensor& range, std::span<const Slice> slices) {
-  return at::stack(at::_foreach_norm(parts(range, slices), 2));
+at::Tensor slice_norms(const at::Tensor& range, std::span<const Piece> pieces, const Share& share) {
+  return of_whole_slices(piece_norms(parts(range, pieces)).to(at::kDouble), share);
 }
-
-}  // namespace
 
 void adam(const AdamStep& step, const AdamBuffers& range) {
   update_moments(step, range);
@@ -43,14 +53,16 @@ void adam(const AdamStep& step, const AdamBuffers& range) {
   }
 }
 
-void lamb(const AdamStep& step, double weight_decay, const AdamBuffers& range, std::span<const Slice> slices) {
+void lamb(const AdamStep& step, double weight_decay, const AdamBuffers& range, std::span<const Piece> pieces,
+          const Share& share) {
   update_moments(step, range);
   const at::Tensor u = at::add(direction(step, range), range.value, weight_decay);
   if (weight_decay != 0) {
-    const at::Tensor value_norms = norms(range.value, slices);
-    const at::Tensor update_norms = norms(u, slices);
-    const at::Tensor both = (value_norms > 0).logical_and(update_norms > 0);
-    at::_foreach_mul_(parts(u, slices), at::unbind(at::where(both, value_norms / update_norms, 1.0)));
+    const std::vector<at::Tensor> updates = parts(u, pieces);
+    const at::Tensor norms =
+        of_whole_slices(at::stack({piece_norms(parts(range.value, pieces)), piece_norms(updates)}), share);
+    const at::Tensor both = (norms > 0).all(0);
+    at::_foreach_mul_(updates, at::unbind(at::where(both, norms[0] / norms[1], 1.0)));
   }
   range.value.sub_(u, step.step_size);
 }

@@ -32,25 +32,38 @@ std::span<const std::string_view> optimizer_names() {
   return names;
 }
 
-Optimizer::Optimizer(FlatParameters& parameters, const OptimizerOptions& options)
+Optimizer::Optimizer(FlatParameters& parameters, const OptimizerOptions& options, const Share& share)
     : parameters_(parameters),
       options_(options),
       rule_(rule_named(options.name)),
+      share_(share),
       updates_(parameters.groups().size()) {
+  for (const GroupRange& group : parameters.groups()) {
+    const Piece range = share.range(group.begin, group.end);
+    parts_.push_back({range, share.pieces(group.slices, range)});
+  }
   state_.resize(rule_.state.size());
-  for (at::Tensor& state : state_) state = at::zeros_like(parameters.values());
+  for (at::Tensor& state : state_) state = at::zeros_like(share.of(parameters.values()));
 }
 
 void Optimizer::step(double lr, const UpdateChanges& changes) {
   const torch::NoGradGuard no_grad;
+  const at::Tensor values = share_.of(parameters_.values());
+  const at::Tensor gradients = share_.of(parameters_.gradients());
   for (std::size_t g = 0; g < updates_.size(); ++g) {
     const GroupRange& group = parameters_.groups()[g];
     const double lr_scale = group.lr_scale_at(changes.moment);
     if (lr_scale == 0.0) continue;
+    const OwnPart& part = parts_[g];
+    const auto own = [&](const at::Tensor& flat) { return flat.narrow(0, part.range.begin, part.range.count); };
+    std::vector<at::Tensor> state;
+    std::ranges::transform(state_, std::back_inserter(state), own);
     rule_.update({.options = options_,
-                  .parameters = parameters_,
-                  .state = state_,
-                  .group = group,
+                  .share = share_,
+                  .pieces = part.pieces,
+                  .values = own(values),
+                  .gradients = own(gradients),
+                  .state = std::move(state),
                   .lr = lr * lr_scale,
                   .weight_decay = group.decays ? changes.weight_decay.value_or(group.weight_decay) : 0.0,
                   .beta1 = changes.beta1,
@@ -61,7 +74,9 @@ void Optimizer::step(double lr, const UpdateChanges& changes) {
 NamedTensors Optimizer::state() const {
   NamedTensors tensors{{"step", at::tensor(updates_)}};
   for (std::size_t i = 0; i < state_.size(); ++i) {
-    const NamedTensors slices = named_slices(parameters_, rule_.state[i], state_[i]);
+    const at::Tensor joined = share_.joined(state_[i]);
+    if (!joined.defined()) continue;
+    const NamedTensors slices = named_slices(parameters_, rule_.state[i], joined);
     tensors.insert(tensors.end(), slices.begin(), slices.end());
   }
   return tensors;
@@ -72,9 +87,29 @@ void Optimizer::load_state(const NamedTensors& tensors) {
   TORCH_CHECK(step != tensors.end(), "the saved state of an optimiser must hold a tensor 'step', has none");
   TORCH_CHECK(step->second.numel() == std::ssize(updates_), "the saved tensor 'step' counts the updates of ",
               step->second.numel(), " groups of parameters, the model has ", updates_.size());
-  for (std::size_t i = 0; i < state_.size(); ++i) load_named_slices(parameters_, rule_.state[i], tensors, state_[i]);
+  loaded_.clear();
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    const at::Tensor all = share_.is_whole() ? state_[i] : at::zeros(parameters_.values().sizes());
+    load_named_slices(parameters_, rule_.state[i], tensors, all);
+    if (!share_.is_whole()) loaded_.push_back(all);
+  }
   const at::Tensor updates = step->second.contiguous();
   std::ranges::copy_n(updates.const_data_ptr<std::int64_t>(), updates.numel(), updates_.begin());
+}
+
+void Optimizer::agree(Communicator& processes) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor updates = at::tensor(updates_);
+  processes.broadcast(updates, 0);
+  std::ranges::copy_n(updates.const_data_ptr<std::int64_t>(), updates.numel(), updates_.begin());
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (share_.is_whole()) {
+      processes.broadcast(state_[i], 0);
+    } else {
+      share_.hand_out(loaded_.empty() ? at::Tensor() : loaded_[i], state_[i]);
+    }
+  }
+  loaded_.clear();
 }
 
 double base_learning_rate(const OptimizerOptions& options, std::int64_t step_samples) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "recipe/fields.h"
-#include "train/optim/flat_parameters.h"
+#include "train/optim/share.h"
 
 namespace quest::train {
 
@@ -45,22 +45,36 @@ struct UpdateChanges {
 class Optimizer {
  public:
   // Weight decay and factors of the learning rate are those of the groups.
-  Optimizer(FlatParameters& parameters, const OptimizerOptions& options);
+  Optimizer(FlatParameters& parameters, const OptimizerOptions& options)
+      : Optimizer(parameters, options, Share(parameters)) {}
+  // Keeps the state of the share, and updates no other parameters. Where it is not everything, every process makes the
+  // same calls.
+  Optimizer(FlatParameters& parameters, const OptimizerOptions& options, const Share& share);
 
   // One update from the gradients as they stand. Groups that are frozen stay as they are, and begin afterwards as if
   // the optimiser were new.
   void step(double lr, const UpdateChanges& changes = {});
 
   // torch's names: exp_avg.<parameter>, exp_avg_sq.<parameter> or momentum_buffer.<parameter>; and "step", the
-  // updates of each group.
+  // updates of each group. Where processes share the state, the first one gets that of all and the others nothing.
   [[nodiscard]] NamedTensors state() const;
   void load_state(const NamedTensors& tensors);
+  // All processes go on from what the first one has or has loaded.
+  void agree(Communicator& processes);
 
  private:
+  struct OwnPart {
+    Piece range;  // of the share
+    std::vector<Piece> pieces;
+  };
+
   FlatParameters& parameters_;
   OptimizerOptions options_;
   const UpdateRule& rule_;
-  std::vector<at::Tensor> state_;
+  Share share_;
+  std::vector<OwnPart> parts_;         // of each group
+  std::vector<at::Tensor> state_;      // of the share
+  std::vector<at::Tensor> loaded_;     // of all shares, until agree() hands them out
   std::vector<std::int64_t> updates_;  // of each group
 };
 

@@ -8,10 +8,7 @@
 namespace quest::train {
 namespace {
 
-AdamBuffers range_of(const GroupStep& s) {
-  const AdamBuffers buffers{s.parameters.values(), s.parameters.gradients(), s.state[0], s.state[1]};
-  return buffers.range(s.group.begin, s.group.end);
-}
+AdamBuffers range_of(const GroupStep& s) { return {s.values, s.gradients, s.state[0], s.state[1]}; }
 
 // Adam with bias correction, nothing decayed.
 AdamStep adam_step(const GroupStep& s) {
@@ -63,16 +60,15 @@ void update_lamb(const GroupStep& s) {
   step.step_size = s.lr;
   step.root_scale *= correction1;
   step.eps *= correction1;
-  lamb(step, s.weight_decay, range_of(s), s.group.slices);
+  lamb(step, s.weight_decay, range_of(s), s.pieces, s.share);
 }
 
 void update_sgd(const GroupStep& s) {
-  const auto part = [&](const at::Tensor& flat) { return flat.narrow(0, s.group.begin, s.group.end - s.group.begin); };
   const SgdStep step{.lr = s.lr,
                      .momentum = s.beta1.value_or(s.options.momentum),
                      .l2 = s.weight_decay,
                      .nesterov = s.options.nesterov};
-  sgd(step, part(s.parameters.values()), part(s.parameters.gradients()), part(s.state[0]));
+  sgd(step, s.values, s.gradients, s.state[0]);
 }
 
 }  // namespace

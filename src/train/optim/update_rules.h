@@ -14,9 +14,12 @@ namespace quest::train {
 
 struct GroupStep {
   const OptimizerOptions& options;
-  const FlatParameters& parameters;
-  const std::vector<at::Tensor>& state;  // one flat buffer per name in UpdateRule::state
-  const GroupRange& group;
+  const Share& share;
+  // Of the group's slices in the tensors that follow, which are what the share has of the group.
+  std::span<const Piece> pieces;
+  at::Tensor values;
+  at::Tensor gradients;
+  std::vector<at::Tensor> state;  // one for each name in UpdateRule::state
   double lr;
   double weight_decay;
   std::optional<double> beta1;  // instead of the option's
