@@ -11,6 +11,7 @@ from ._configs import INTERNAL, MARKS, configs_of, mark, unmark, warn_of_mismatc
 from ._formulation import FORMULATIONS, Formulation
 from ._gains import gain_of, give_gains
 from ._hf_options import hf_attention
+from ._hf_tables import missing_in_table
 from ._layers import asks_interface, calls_in, layers_that_cannot
 from ._proof import FirstForward
 
@@ -66,8 +67,12 @@ def guard(pretrained: Any) -> None:
 
     @functools.wraps(correct_implementation)
     def checked_correct(self: Any, requested_attention: str | None, *args: Any, **kwargs: Any) -> Any:
-        if requested_attention in REGISTERED and not self._can_set_attn_implementation():
-            raise ValueError(refusal(self, requested_attention, "its attention layers do not ask"))
+        if requested_attention in REGISTERED:
+            reason = missing_in_table(type(self), requested_attention)
+            if reason is None and not self._can_set_attn_implementation():
+                reason = does_not_ask("its attention layers do")
+            if reason is not None:
+                raise ValueError(refusal(self, requested_attention, reason))
         if requested_attention in REGISTERED and not self._supports_sdpa:
             WANT_EAGER_MASKS.add(type(self.config))
         return correct_implementation(self, requested_attention, *args, **kwargs)
@@ -112,7 +117,7 @@ def parts_of(model: nn.Module) -> list[Any]:
 
 def check_set(model: Any, asked: Any) -> None:
     if isinstance(asked, str) and asked in REGISTERED and getattr(model.config, INTERNAL) != asked:
-        raise ValueError(refusal(model, asked, "its attention layers do not ask"))
+        raise ValueError(refusal(model, asked, does_not_ask("its attention layers do")))
     for part in parts_of(model):
         check_asking(part)
 
@@ -180,14 +185,18 @@ def check_asking(model: Any) -> None:
         return
     layer, module = unasking[0]
     several = f" and {len(unasking) - 1} more" if len(unasking) > 1 else ""
-    raise ValueError(refusal(model, given, f"its layer {layer} ({type(module).__name__}){several} does not ask"))
+    reason = does_not_ask(f"its layer {layer} ({type(module).__name__}){several} does")
+    raise ValueError(refusal(model, given, reason))
 
 
-def refusal(model: Any, name: str, who_does_not_ask: str) -> str:
+def does_not_ask(who_does: str) -> str:
+    return f"{who_does} not ask transformers' attention interface and would go on computing its own attention"
+
+
+def refusal(model: Any, name: str, reason: str) -> str:
     return (
-        f"{type(model).__name__} cannot take attn_implementation={name!r}: {who_does_not_ask} transformers' attention "
-        "interface and would go on computing its own attention; build it with the default and see what "
-        f"quest_attention.patch(model, {name!r}) can switch"
+        f"{type(model).__name__} cannot take attn_implementation={name!r}: {reason}; build it with the default and see "
+        f"what quest_attention.patch(model, {name!r}) can switch"
     )
 
 

@@ -178,6 +178,16 @@ def test_errors_speak_of_the_model():
         implementation(layer, q, q, q, None, softcap=30.0)
 
 
+@pytest.mark.parametrize("family", ["Data2VecVision", "Git", "GPTJ"])
+def test_layers_in_a_table_of_the_family_are_refused(family):
+    config = getattr(transformers, f"{family}Config")()
+    model = getattr(transformers, f"{family}Model")
+    config._attn_implementation = "quest"
+    message = f"^{family}Model cannot take attn_implementation='quest': it looks .* up in .*_CLASSES, which knows 'eager'"
+    with torch.device("meta"), pytest.raises(ValueError, match=message + r".*quest_attention\.patch\(model, 'quest'\)"):
+        model(config)
+
+
 def test_position_bias_is_added_under_the_mask():
     implementation = modeling_utils.ALL_ATTENTION_FUNCTIONS["quest"]
     layer = torch.nn.Module()
