@@ -12,7 +12,8 @@ import quest_attention
 import torch
 import torch.nn.functional as F
 import transformers
-from hf_zoo import build, classes_of, inputs
+from hf_inputs import inputs
+from hf_zoo import SIZES, TooLarge, build, classes_of
 from quest_attention._proof import Watch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
@@ -24,6 +25,15 @@ FORMULA_TOLERANCE = 1e-3  # of QUEST by the kernels against QUEST written out, t
 #: quest: every layer that ran computes it. partly: those that do not are named. refused: an error says why.
 KINDS = ("quest", "partly", "refused", "no attention", "not tried", "wrong")
 
+#: Why a class was not tried.
+REASONS = {
+    "package": "need a package that the tests do not install, such as timm or scipy",
+    "size": "are too large even with a small config",
+    "config": "cannot be built from their default config made small",
+    "input": "take no input known here; most are parts that are fed by the rest of their model, which is tried",
+    "reach": "take an input that reaches none of their attention layers",
+}
+
 
 class Outcome(NamedTuple):
     cls: str
@@ -32,6 +42,18 @@ class Outcome(NamedTuple):
     detail: str = ""
     layers: int = 0  # seen to compute QUEST
     by_name: str = ""  # what attn_implementation="quest" does: quest, refused or wrong
+    reason: str = ""  # of REASONS
+
+
+class Tried(NamedTuple):
+    """A small model of a class, an input that it takes, and what it makes of it."""
+
+    cls: type
+    sizes: dict[str, int]
+    model: Any
+    given: dict[str, Any]
+    own: list[Tensor]
+    watch: Watch
 
 
 class Oracle(TorchFunctionMode):
@@ -121,12 +143,12 @@ def generation_error(model: Any) -> float:
     return distance(list(ours), list(own))
 
 
-def by_name(cls: type, model: Any, given: dict[str, Any], patched: list[Tensor]) -> str:
+def by_name(tried: Tried, patched: list[Tensor]) -> str:
     """What the model does when it is built with attn_implementation="quest"."""
     try:
-        named = build(cls, attn_implementation="quest")
-        named.load_state_dict(model.state_dict())
-        out = run(named, given)
+        named = build(tried.cls, tried.sizes, attn_implementation="quest")
+        named.load_state_dict(tried.model.state_dict())
+        out = run(named, tried.given)
     except Exception as error:
         if "attn_implementation='quest'" in str(error):
             return "refused"
@@ -160,9 +182,9 @@ def message(error: BaseException) -> str:
     return re.sub(r"\s+", " ", str(error))[:300]
 
 
-def refused(cls: type, model: Any, given: dict[str, Any], own: list[Tensor], watch: Watch, refusal: Exception) -> dict:
-    said, named = str(refusal), by_name(cls, model, given, own)
-    if said.endswith("attention interface") and not watch.found:
+def refused(tried: Tried, refusal: Exception) -> dict:
+    said, named = str(refusal), by_name(tried, tried.own)
+    if said.endswith("attention interface") and not tried.watch.found:
         return dict(kind="no attention", by_name=named)
     ways = ("attention interface\n  ", "attn_implementation='standard'", "was switched to")
     clear = any(part in said for part in ways)
@@ -171,24 +193,25 @@ def refused(cls: type, model: Any, given: dict[str, Any], own: list[Tensor], wat
     return dict(kind="wrong", detail=f"{type(refusal).__name__}: {message(refusal)}; by name: {named}", by_name=named)
 
 
-def switched(cls: type, model: Any, given: dict[str, Any], own: list[Tensor]) -> dict:
+def switched(tried: Tried) -> dict:
+    model, given = tried.model, tried.given
     with warnings.catch_warnings(record=True), quest_attention.patch(model, "quest") as report:
         warnings.simplefilter("always")
         quest = run(model, given)
         layers = len(report.proven)
     if not layers and not report.unchanged:
-        return dict(kind="not tried", detail="the input reaches none of its attention layers")
+        return dict(kind="not tried", detail="the input reaches none of its attention layers", reason="reach")
     with Oracle() as oracle:
         expected = run(model, given)
     faults: list[str | None] = []
     error = distance(quest, expected)
     if oracle.calls and not oracle.others and not report.unchanged and error > FORMULA_TOLERANCE:
         faults.append(f"QUEST is off by {error:.2g} from the formula")
-    if distance(run(model, given), own) > 0.1 * TOLERANCE:
+    if distance(run(model, given), tried.own) > 0.1 * TOLERANCE:
         faults.append("undo() does not restore it")
-    named = by_name(cls, model, given, quest)
+    named = by_name(tried, quest)
     faults += [named if named.startswith("wrong") else None, fault_of_use(model, given, quest)]
-    faults.append(fault_of_generation(cls, model, given))
+    faults.append(fault_of_generation(tried.cls, model, given))
     known = [fault for fault in faults if fault is not None]
     if known:
         return dict(kind="wrong", detail="; ".join(known), layers=layers, by_name=named)
@@ -210,19 +233,44 @@ def first_run(model: Any) -> tuple[dict[str, Any], list[Tensor], Watch]:
     raise first
 
 
+def not_tried(cls: type, family: str, error: Exception, was_built: bool) -> Outcome:
+    reason = "input" if was_built else "config"
+    if isinstance(error, ImportError):
+        reason = "package"
+    if isinstance(error, TooLarge):
+        reason = "size"
+    return Outcome(cls.__name__, family, "not tried", f"{type(error).__name__}: {message(error)}", reason=reason)
+
+
+def first_that_runs(cls: type, family: str) -> Tried | Outcome:
+    """The smallest model of a class that takes a known input, or why there is none."""
+    failed: Outcome | None = None
+    for sizes in SIZES:
+        model = None
+        try:
+            model = build(cls, sizes)
+            return Tried(cls, sizes, model, *first_run(model))
+        except Exception as error:
+            outcome = not_tried(cls, family, error, model is not None)
+            if failed is None or failed.reason == "config" and outcome.reason == "input":
+                failed = outcome
+            if failed.reason == "package":
+                break
+    assert failed is not None
+    return failed
+
+
 def check(cls: type, family: str) -> Outcome:
+    tried = first_that_runs(cls, family)
+    if isinstance(tried, Outcome):
+        return tried
     try:
-        model = build(cls)
-        given, own, watch = first_run(model)
-    except Exception as error:
-        return Outcome(cls.__name__, family, "not tried", f"{type(error).__name__}: {message(error)}")
-    try:
-        error = standard_error(model, given, own)
+        error = standard_error(tried.model, tried.given, tried.own)
     except Exception as refusal:
-        return Outcome(cls.__name__, family, **refused(cls, model, given, own, watch, refusal))
+        return Outcome(cls.__name__, family, **refused(tried, refusal))
     if error > TOLERANCE:
         return Outcome(cls.__name__, family, "wrong", f"standard is off by {error:.2g}")
-    return Outcome(cls.__name__, family, **switched(cls, model, given, own))
+    return Outcome(cls.__name__, family, **switched(tried))
 
 
 def sweep(families: list[str]) -> list[Outcome]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from hf_conformance import KINDS, Outcome, sweep
+from hf_conformance import KINDS, REASONS, Outcome, sweep
 from hf_zoo import families
 
 PAGE = Path(__file__).parents[2] / "docs" / "huggingface.md"
@@ -24,14 +24,15 @@ MEANING = {
     "partly": "`patch` switches some and names the others",
     "refused": "an error says why",
     "no attention": "nothing to switch, as the error says",
-    "not tried": "could not be built small, or no small input is known",
+    "not tried": "by the reason, and with the message of the first in its family below:",
     "wrong": "must be none",
 }
 HEAD = """\
 # Models of Hugging Face transformers
 
 What [`patch`, `use` and `register_hf`](python.md#switch-a-model) make of every model class of transformers {version}.
-Each is built small from its default config, with random weights, on the CPU; {tried} of {all} classes could be tried:
+Each is built small from its default config, with random weights, on the CPU; {tried} of {all} classes with a forward of
+their own could be tried:
 
 {counts}
 
@@ -87,11 +88,15 @@ def page(outcomes: list[Outcome]) -> str:
         by_family.setdefault(found.family, []).append(found)
     counts = collections.Counter(found.kind for found in outcomes)
     kinds = [kind for kind in KINDS if kind != "wrong"]
+    reasons = collections.Counter(found.reason for found in outcomes)
+    lines = [f"- {counts[kind]} {kind}: {MEANING[kind]}" for kind in KINDS]
+    where = KINDS.index("not tried") + 1
+    lines[where:where] = [f"  - {reasons[reason]} {what}" for reason, what in REASONS.items() if reasons[reason]]
     return HEAD.format(
         version=transformers.__version__,
         all=len(outcomes),
         tried=len(outcomes) - counts["not tried"],
-        counts="\n".join(f"- {counts[kind]} {kind}: {MEANING[kind]}" for kind in KINDS),
+        counts="\n".join(lines),
         kinds=" | ".join(kinds),
         rules=" | ".join("---:" for _ in kinds),
         rows="\n".join(row(family, found) for family, found in by_family.items()),

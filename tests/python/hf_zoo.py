@@ -1,20 +1,18 @@
-"""Small models of the classes of transformers: configs shrunk by the names of their fields, and inputs to match."""
+"""Small models of the classes of transformers: configs shrunk by the names of their fields."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 import transformers.models
-from torch import Tensor
+from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
 LARGEST = 40_000_000  # parameters
-ROWS, LENGTHS = 9, (9, 6)
 
 SMALL = {
     "attention_head_dim": 8, "attention_heads": 4, "d_ff": 48, "d_kv": 8, "d_model": 32, "decoder_attention_heads": 4,
@@ -33,23 +31,92 @@ SMALL = {
     "projection_dim": 16, "q_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8,
     "shared_expert_intermediate_size": 16, "sliding_window": 4, "v_head_dim": 8, "vocab_size": 99, "width": 32,
     "window_size": 4,
+    "vocab_size_per_layer_input": 99, "hidden_size_per_layer_input": 8, "encoder_hash_byte_group_vocab": 99,
+    "global_head_dim": 16, "out_hidden_size": 32, "entity_vocab_size": 99, "entity_emb_size": 32,
+    "d_latents": 32, "num_latents": 8, "audio_vocab_size": 99, "swiglu_intermediate_size": 48,
+    "decoder_hidden_size": 64, "upsample_initial_channel": 64, "decoder_dim": 64, "base_channels": 32,
+    "latent_channels": 32, "num_embeddings": 99, "ffn_hidden_size": 48, "zero_expert_num": 2,
+    "expert_ffn_hidden_size": 16, "projector_hidden_size": 32, "adapter_in_dim": 32, "adapter_out_dim": 32,
+    "text_hidden_size": 32, "moe_hidden_size": 16, "t2u_encoder_ffn_dim": 48, "t2u_decoder_ffn_dim": 48,
+    "speech_encoder_intermediate_size": 48, "unit_hifi_gan_vocab_size": 99, "unit_embed_dim": 32, "num_filters": 4,
+    "encoder_hidden_size": 32, "upsample_groups": 32, "output_channels": 32, "cross_hidden_size": 32,
+    "cross_num_attention_heads": 4, "cross_num_key_value_heads": 4, "cross_head_dim": 8, "num_sliding_attention_heads": 4,
+    "lru_width": 32,
 }  # fmt: skip
+
+#: Fewer layers, experts and words alone, for families whose widths depend on each other.
+FEWER = {
+    name: value for name, value in SMALL.items()
+    if name.endswith(("layers", "layer", "experts", "depth", "vocab_size", "positions", "embeddings"))
+}  # fmt: skip
+SIZES = (SMALL, FEWER)
 
 #: For fields whose default is no number, so that the default config builds no model.
 MISSING = {
-    "n_group": 1, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "num_key_value_heads": 4,
+    "head_dim": 8, "n_group": 1, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "num_key_value_heads": 4,
     "pad_token_id": 0, "prediction_length": 4, "topk_group": 1, "vocab_size": 99,
 }  # fmt: skip
-#: Where the kinds of layers that a family has do not show in its default config.
+#: Backbones of detection models, in place of timm's, which is not asked for.
+RESNET = {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 1, 1]}
+LAST_STAGE = {"use_timm_backbone": False, "backbone": None, "backbone_config": {**RESNET, "out_features": ["stage4"]}}
+THREE_STAGES = {**LAST_STAGE, "backbone_config": {**RESNET, "out_features": ["stage2", "stage3", "stage4"]}}
+MAMBA = {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 16, "mamba_chunk_size": 8}
+QFORMER = {"use_qformer_text_input": True}
+
+#: By the config's model_type: what the names of its fields do not tell.
 SPECIAL = {
-    "bamba": {"attn_layer_indices": [1]},
-    "granitemoehybrid": {"layer_types": ["mamba", "attention"]},
+    "bailing_hybrid": {"num_expert_group": 1},
+    "bamba": {"attn_layer_indices": [1], **MAMBA},
+    "blip_2": {**QFORMER},
+    "blip_2_qformer": {**QFORMER},
+    "conditional_detr": LAST_STAGE,
+    "dab-detr": LAST_STAGE,
+    "deformable_detr": THREE_STAGES,
+    "detr": LAST_STAGE,
+    "diffusion_gemma_text": {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 16},
+    "donut-swin": {"image_size": 128},
+    "ernie4_5_vl_moe_text": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}},
+    "glm4v_moe_text": {
+        "rope_parameters": {
+            "rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5, "mrope_section": [1, 1, 0],
+        },
+    },
+    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"], **MAMBA},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
+    "layoutlmv3": {"coordinate_size": 4, "shape_size": 8},
+    "levit": {"image_size": 64, "patch_size": 16},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
+    "lilt": {"hidden_size": 48},
+    "llama4_vision_model": {
+        "intermediate_size": 128, "projector_input_dim": 32, "projector_output_dim": 32, "vision_output_dim": 32,
+    },
+    "mamba2": {"num_heads": 8, "n_groups": 1, "state_size": 16, "chunk_size": 8},
+    "maskformer-swin": {"image_size": 128},
     "minimax_m3_vl_text": {"layer_types": ["minimax_m3_sparse"] * 2, "index_block_size": 4, "index_topk_blocks": 1},
+    "mistral4": {"head_dim": 16},
+    "mobilevitv2": {"image_size": 128},
+    "owlv2": {"projection_dim": 32},
+    "owlvit": {"projection_dim": 32},
+    "qwen4_exp_text": {
+        "indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 8, "indexer_budget": 4,
+        "indexer_compress_ratio": 2,
+    },
+    "recurrent_gemma": {"num_hidden_layers": 3, "lru_width": 32},
+    "reformer": {"axial_pos_embds_dim": [16, 16], "axial_pos_shape": [8, 8]},
+    "sam2_hiera_det_model": {"hidden_size": 96, "image_size": [128, 128]},
+    "sam2_vision_model": {"backbone_feature_sizes": [[32, 32], [16, 16], [8, 8]]},
+    "shieldgemma2": {"yes_token_index": 4, "no_token_index": 5},
+    "step3p7_text": {"sliding_window": 4},
+    "swin": {"image_size": 128},
+    "table-transformer": LAST_STAGE,
 }  # fmt: skip
 
 
-def small_value(name: str, value: Any) -> Any:
+class TooLarge(ValueError):
+    pass
+
+
+def small_value(name: str, value: Any, sizes: dict[str, int]) -> Any:
     """What a config's field becomes in a small model: the same where it is none of the above."""
     if name.endswith("_token_id") and isinstance(value, int) and value >= 90:
         return 90 + len(name) % 8  # the vocabulary has become small
@@ -59,13 +126,13 @@ def small_value(name: str, value: Any) -> Any:
         return [1] * len(value)
     if name == "rope_parameters" and isinstance(value, dict) and value.get("rope_theta", 0) is None:
         return {**value, "rope_theta": 10000.0}
-    if isinstance(value, int) and not isinstance(value, bool) and value > SMALL.get(name, value):
-        return SMALL[name]
+    if isinstance(value, int) and not isinstance(value, bool) and value > sizes.get(name, value):
+        return sizes[name]
     return value
 
 
-def small_config(cls: type[PreTrainedConfig]) -> PreTrainedConfig:
-    return rebuilt(cls())
+def small_config(cls: type[PreTrainedConfig], sizes: dict[str, int]) -> PreTrainedConfig:
+    return rebuilt(cls(), sizes)
 
 
 def has_sections(config: PreTrainedConfig) -> bool:
@@ -74,21 +141,38 @@ def has_sections(config: PreTrainedConfig) -> bool:
     return "mrope_section" in inspect.getsource(importlib.import_module(name)) if "modeling_" in name else False
 
 
-def rebuilt(config: PreTrainedConfig) -> PreTrainedConfig:
+def with_sections(rope: dict[str, Any]) -> dict[str, Any]:
+    if rope and all(isinstance(value, dict) for value in rope.values()):  # of each kind of layers
+        return {kind: with_sections(value) for kind, value in rope.items()}
+    return {"rope_type": "default", "rope_theta": 10000.0, **rope, "mrope_section": [2, 1, 1]}
+
+
+def stages_of(config: PreTrainedConfig, changed: dict[str, Any]) -> dict[str, Any]:
+    """Which stages of a backbone are its outputs: as many as before, of the few that are left."""
+    indices = list(config._out_indices)
+    layers = changed.get("num_hidden_layers")
+    if layers is None:
+        return {"out_indices": indices}
+    return {"num_hidden_layers": max(layers, len(indices)), "out_indices": [i + 1 for i in range(len(indices))]}
+
+
+def rebuilt(config: PreTrainedConfig, sizes: dict[str, int]) -> PreTrainedConfig:
     """The config with these fields small, made anew, so that what is derived from them follows."""
     known = vars(config)
-    parts = {name: rebuilt(part) for name, part in known.items() if isinstance(part, PreTrainedConfig)}
-    small = {name: small_value(name, value) for name, value in known.items() if name not in parts}
+    parts = {name: rebuilt(part, sizes) for name, part in known.items() if isinstance(part, PreTrainedConfig)}
+    small = {name: small_value(name, value, sizes) for name, value in known.items() if name not in parts}
     changed = {name: value for name, value in small.items() if value is not known[name]}
     if isinstance(known.get("depths"), (list, tuple)):
         changed.pop("embed_dim", None)  # it grows from stage to stage, as the heads do
     if "num_hidden_layers" in changed and isinstance(known.get("layer_types"), (list, tuple)):
         kinds, layers = list(dict.fromkeys(known["layer_types"])), changed["num_hidden_layers"]
         changed["layer_types"] = (kinds + kinds[-1:] * layers)[:layers]
-    if known.get("num_key_value_heads", -1) == known.get("num_attention_heads"):
-        changed["num_key_value_heads"] = SMALL["num_attention_heads"]
+    if known.get("num_key_value_heads", -1) == known.get("num_attention_heads") and "num_attention_heads" in changed:
+        changed["num_key_value_heads"] = changed["num_attention_heads"]
     if isinstance(known.get("rope_parameters"), dict) and has_sections(config):
-        changed["rope_parameters"] = {**known["rope_parameters"], "mrope_section": [2, 1, 1]}
+        changed["rope_parameters"] = with_sections(known["rope_parameters"])
+    if known.get("_out_indices"):
+        changed.update(stages_of(config, changed))
     changed.update(SPECIAL.get(config.model_type, {}))
     try:
         return type(config)(**changed, **parts)
@@ -116,16 +200,17 @@ def classes_of(family: str) -> list[type[PreTrainedModel]]:
         for name, cls in vars(module).items()
         if isinstance(cls, type) and issubclass(cls, PreTrainedModel) and cls.__module__ == module.__name__
         and cls.config_class is not None and not name.endswith("PreTrainedModel") and not name.startswith("_")
+        and cls.forward is not nn.Module.forward
     ]  # fmt: skip
 
 
-def build(cls: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
+def build(cls: type[PreTrainedModel], sizes: dict[str, int] = SMALL, **options: Any) -> PreTrainedModel:
     """A model with random weights whose attention is far from uniform."""
-    config = small_config(cls.config_class)
+    config, again = small_config(cls.config_class, sizes), small_config(cls.config_class, sizes)
     with torch.device("meta"):
-        size = sum(parameter.numel() for parameter in cls._from_config(small_config(cls.config_class)).parameters())
+        size = sum(parameter.numel() for parameter in cls._from_config(again).parameters())
     if size > LARGEST:
-        raise ValueError(f"{size / 1e6:.0f} million parameters even with a small config")
+        raise TooLarge(f"{size / 1e6:.0f} million parameters even with a small config")
     torch.manual_seed(0)
     model = cls._from_config(config, **options).float().eval()
     with torch.no_grad():
@@ -135,77 +220,3 @@ def build(cls: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
             if not parameter.isfinite().all():
                 parameter.zero_()
     return model
-
-
-def field(config: PreTrainedConfig, name: str, default: int) -> int:
-    """The value of a field in a config or in the first part that has it."""
-    value = getattr(config, name, None)
-    parts = [part for part in vars(config).values() if isinstance(part, PreTrainedConfig)]
-    if value is None:
-        value = next((field(part, name, -1) for part in parts if field(part, name, -1) != -1), default)
-    return value[0] if isinstance(value, (list, tuple)) else int(value)
-
-
-def makers(model: PreTrainedModel) -> dict[str, Callable[[], Tensor]]:
-    """Random inputs by the name of the argument."""
-    config = model.config
-    generator = torch.Generator().manual_seed(1)
-    vocabulary = min(field(config, "vocab_size", 99), 90)
-    hidden, size, channels = (
-        field(config, name, default) for name, default in (("hidden_size", 32), ("image_size", 32), ("num_channels", 3))
-    )
-    mels, frames = field(config, "num_mel_bins", 16), 2 * field(config, "max_source_positions", 32)
-
-    def numbers(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=generator)
-
-    def tokens() -> Tensor:
-        ids = torch.randint(3, max(vocabulary, 4), (2, ROWS), generator=generator)
-        end = getattr(config, "eos_token_id", None)
-        if isinstance(end, int) and "SequenceClassification" in type(model).__name__:
-            ids[torch.arange(2), torch.tensor(LENGTHS) - 1] = end
-        return ids
-
-    return {
-        "input_ids": tokens,
-        "decoder_input_ids": tokens,
-        "inputs_embeds": lambda: numbers(2, ROWS, hidden),
-        "pixel_values": lambda: numbers(2, channels, size, size),
-        "pixel_values_videos": lambda: numbers(2, field(config, "num_frames", 2), channels, size, size),
-        "input_features": lambda: numbers(2, mels, frames),
-        "input_values": lambda: numbers(2, 4000),
-        "hidden_states": lambda: numbers(2, ROWS, hidden),
-        "encoder_hidden_states": lambda: numbers(2, ROWS, hidden),
-        "past_values": lambda: numbers(2, field(config, "context_length", 32), field(config, "num_input_channels", 1)),
-        "bbox": lambda: torch.randint(0, 9, (2, ROWS, 1), generator=generator).expand(-1, -1, 4).contiguous(),
-        "image_embeds": lambda: numbers(2, ROWS, hidden),
-        "query_embeds": lambda: numbers(2, ROWS, hidden),
-    }
-
-
-def inputs(model: PreTrainedModel) -> Iterator[dict[str, Any]]:
-    """What the forward may take: first the least, then with one more argument; texts are padded."""
-    wanted, known = inspect.signature(model.forward).parameters, makers(model)
-    main = model.main_input_name if model.main_input_name in wanted else None
-    chosen = main or next((name for name in known if name in wanted), "input_ids" if "args" in wanted else None)
-    if chosen not in known:
-        raise ValueError(f"no small input is known for {chosen or ', '.join(list(wanted)[:3])}")
-    given: dict[str, Any] = {chosen: known[chosen]()}
-    if "grid_thw" in wanted:
-        patch = field(model.config, "patch_size", 8)
-        width = field(model.config, "num_channels", 3) * field(model.config, "temporal_patch_size", 1) * patch * patch
-        given = {chosen: torch.randn(16, width), "grid_thw": torch.tensor([[1, 4, 4]])}
-    if chosen in ("input_ids", "inputs_embeds") and "attention_mask" in wanted:
-        given["attention_mask"] = (torch.arange(ROWS) < torch.tensor(LENGTHS)[:, None]).long()
-    if "decoder_input_ids" in wanted:
-        given["decoder_input_ids"] = known["decoder_input_ids"]()
-    needed = [name for name, p in wanted.items() if p.default is p.empty and name in known and name not in given]
-    given.update((name, known[name]()) for name in needed)
-    if type(model).__name__.endswith("MultipleChoice"):
-        given = {name: value.unsqueeze(1) for name, value in given.items()}
-    yield given
-    for name in known:
-        if name in wanted and name not in given and name != "inputs_embeds":
-            yield {**given, name: known[name]()}
-    if "attention_mask" in given:
-        yield {name: value for name, value in given.items() if name != "attention_mask"}
