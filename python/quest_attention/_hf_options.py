@@ -112,7 +112,8 @@ def hf_attention(
                     for n, ends in ((queries, cu_seq_lens_q), (keys, cu_seq_lens_k))]  # fmt: skip
         attention_mask = restricted(attention_mask, sequence[0][:, None] == sequence[1], causal)
         causal = False
-    if sliding_window is not None and attention_mask is None and keys > sliding_window:
+    cut_by_cache = not causal and 1 < queries < keys  # which keeps no more of an encoder's keys than the window holds
+    if sliding_window is not None and attention_mask is None and keys > sliding_window and not cut_by_cache:
         seen = within_window(queries, keys, sliding_window, causal or queries == 1, query.device)
         attention_mask, causal = restricted(None, seen, causal), False
     if indices is not None:

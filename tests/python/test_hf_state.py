@@ -288,6 +288,12 @@ def test_options_that_are_honoured():
         assert_close(out, exact(q, k, v, seen=seen).nan_to_num().transpose(1, 2), TOLERANCE, str(options.keys()))
 
 
+def test_a_decoder_sees_all_that_its_cache_kept():
+    q, k, v = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 9, 8), torch.randn(2, 3, 9, 8)
+    out, _ = implementation()(nn.Module(), q, k, v, None, sliding_window=5, is_causal=False)
+    assert_close(out, exact(q, k, v).transpose(1, 2), TOLERANCE)
+
+
 @pytest.mark.parametrize("way", ["patch", "name"])
 @pytest.mark.parametrize("name", ["bert", "llama"])
 def test_output_attentions_gives_the_maps(name, way):
