@@ -10,14 +10,12 @@ from torch import nn
 from ._configs import INTERNAL, MARKS, configs_of, mark, unmark, warn_of_mismatch
 from ._formulation import FORMULATIONS, Formulation
 from ._gains import gain_of, give_gains
-from ._hf_options import hf_attention
+from ._hf_options import EAGER_ONLY, hf_attention
 from ._hf_tables import missing_in_table
 from ._layers import asks_interface, calls_in, layers_that_cannot
 from ._proof import FirstForward
 
 REGISTERED: dict[str, Formulation] = {}
-#: Kinds of configs whose models do not support "sdpa": some count on the form that masks have for "eager".
-WANT_EAGER_MASKS: set[type] = set()
 
 
 def register_formulation(formulation: Formulation) -> None:
@@ -46,7 +44,7 @@ def hf_mask(*args: Any, config: Any = None, **kwargs: Any) -> Any:
     """The mask that a model makes for itself by default."""
     from transformers.masking_utils import eager_mask, sdpa_mask
 
-    return (eager_mask if type(config) in WANT_EAGER_MASKS else sdpa_mask)(*args, config=config, **kwargs)
+    return (eager_mask if type(config) in EAGER_ONLY else sdpa_mask)(*args, config=config, **kwargs)
 
 
 def register_hf() -> None:
@@ -74,7 +72,7 @@ def guard(pretrained: Any) -> None:
             if reason is not None:
                 raise ValueError(refusal(self, requested_attention, reason))
         if requested_attention in REGISTERED and not self._supports_sdpa:
-            WANT_EAGER_MASKS.add(type(self.config))
+            EAGER_ONLY.add(type(self.config))
         return correct_implementation(self, requested_attention, *args, **kwargs)
 
     @functools.wraps(post_init)
@@ -113,6 +111,10 @@ def parts_of(model: nn.Module) -> list[Any]:
     from transformers import PreTrainedModel
 
     return [part for part in model.modules() if isinstance(part, PreTrainedModel)]
+
+
+def note_eager_only(model: nn.Module) -> None:
+    EAGER_ONLY.update(type(part.config) for part in parts_of(model) if not part._supports_sdpa)
 
 
 def check_set(model: Any, asked: Any) -> None:

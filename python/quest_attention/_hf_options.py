@@ -27,6 +27,10 @@ WITHOUT_EFFECT = {
     "output_hidden_states", "output_router_logits", "past_key_values", "position_ids", "return_dict", "use_cache",
 }  # fmt: skip
 
+#: Kinds of configs whose models support "eager" and not "sdpa": their masks have its form, and a layer without a mask sees
+#: everything, whatever its is_causal says.
+EAGER_ONLY: set[type] = set()
+
 
 def name_of(module: nn.Module) -> str:
     model = getattr(getattr(module, "config", None), "model_type", None)
@@ -106,7 +110,8 @@ def hf_attention(
     check_options(formulation, module, options)
     queries, keys = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    causal = bool(causal) and attention_mask is None and queries > 1
+    by_mask_alone = type(getattr(module, "config", None)) in EAGER_ONLY
+    causal = bool(causal) and attention_mask is None and queries > 1 and not by_mask_alone
     if cu_seq_lens_q is not None and cu_seq_lens_k is not None:
         sequence = [torch.bucketize(torch.arange(n, device=query.device), ends[1:].to(query.device), right=True)
                     for n, ends in ((queries, cu_seq_lens_q), (keys, cu_seq_lens_k))]  # fmt: skip

@@ -13,7 +13,7 @@ from torch import nn
 from ._configs import give_own_configs, mark_models
 from ._formulation import Formulation, find_formulation
 from ._gains import gain_of, give_gains, remove_gains
-from ._hf_names import register_formulation
+from ._hf_names import note_eager_only, register_formulation
 from ._layers import asks_interface, can_be_switched, layers_that_cannot
 from ._proof import SwitchedLayer, Watch, switch_layer, watch_call
 
@@ -148,6 +148,7 @@ def switch_all(model: nn.Module, result: Patch) -> None:
     asking = {module for module in model.modules() if asks_interface(module)}
     if asking:
         register_formulation(result.formulation)
+        note_eager_only(model)
     if asking or any(hf_models(model)):
         result._undo.append(give_own_configs(model, asking, result.formulation))
     for name, module in model.named_modules():

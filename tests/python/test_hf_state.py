@@ -288,6 +288,20 @@ def test_options_that_are_honoured():
         assert_close(out, exact(q, k, v, seen=seen).nan_to_num().transpose(1, 2), TOLERANCE, str(options.keys()))
 
 
+def test_models_without_sdpa_are_causal_by_their_masks_alone():
+    layers = dict(num_hidden_layers=2, hidden_size=64, vocab_size=100, intermediate_size=32, num_attention_heads=4)
+    config = transformers.BridgeTowerConfig(
+        text_config=layers, vision_config=dict(num_hidden_layers=2, hidden_size=64, patch_size=8, image_size=32),
+        num_hidden_layers=1, hidden_size=64, num_attention_heads=4,
+    )  # fmt: skip
+    model = transformers.BridgeTowerModel(config).eval()
+    batch = tokens(False) | {"pixel_values": torch.randn(3, 3, 32, 32)}
+    with torch.no_grad():
+        own = model(**batch).image_features
+        with quest_attention.patch(model, "standard"):
+            assert_close(model(**batch).image_features, own, TOLERANCE)
+
+
 def test_a_decoder_sees_all_that_its_cache_kept():
     q, k, v = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 9, 8), torch.randn(2, 3, 9, 8)
     out, _ = implementation()(nn.Module(), q, k, v, None, sliding_window=5, is_causal=False)
