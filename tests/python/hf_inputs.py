@@ -1,4 +1,4 @@
-"""Inputs for small models of transformers: random, by the names of the arguments, in the shapes that families give them."""
+"""Inputs for small models of transformers: random, by the arguments' names, in the shapes that families give them."""
 
 from __future__ import annotations
 
@@ -61,9 +61,16 @@ def texts(model: PreTrainedModel, generator: torch.Generator) -> Makers:
 
     alike = ("context_input_ids", "qformer_input_ids", "task_inputs")
     return {
-        "input_ids": [sentences, lambda: ids(2, ROWS, books), lambda: ids(2 * books, ROWS), lambda: ids(2, books, ROWS),
-                      lambda: ids(2, ROWS, books + 1)],
+        "input_ids": [
+            sentences,
+            lambda: ids(2, ROWS, books),
+            lambda: ids(2 * books, ROWS),
+            lambda: ids(2, books, ROWS),
+            lambda: ids(2, ROWS, books + 1),
+        ],
         "decoder_input_ids": [sentences, lambda: ids(2, ROWS, books), lambda: ids(2 * books, ROWS)],
+        "entity_ids": [lambda: ids(2, 2)],
+        "entity_position_ids": [lambda: torch.arange(ROWS).expand(2, 2, -1)],
         "bbox": [boxes, lambda: boxes().float() / 9],
         **{name: [lambda: ids(2, ROWS)] for name in alike},
     }
@@ -84,6 +91,8 @@ def images(model: PreTrainedModel, numbers: Callable[..., Tensor]) -> Makers:
         "pixel_mask": [lambda: torch.ones(2, height, width, dtype=torch.long)],
         "pixel_attention_mask": [lambda: torch.ones(2, count, dtype=torch.long)],
         "spatial_shapes": [lambda: torch.tensor([PATCHES[1:]] * 2)],
+        "pixel_position_ids": [lambda: torch.cartesian_prod(*map(torch.arange, PATCHES[1:])).expand(2, -1, -1)],
+        "merge_sizes": [lambda: torch.ones(1, dtype=torch.long)],
         "prompt_pixel_values": [lambda: numbers(2, channels, height, width)],
         "prompt_masks": [lambda: numbers(2, channels, height, width)],
         "flattened_patches": [lambda: numbers(2, ROWS, 2 + channels * patch * patch).abs().ceil()],
@@ -99,15 +108,20 @@ def sounds(model: PreTrainedModel, numbers: Callable[..., Tensor]) -> Makers:
     wide = field(config, "feature_projection_input_dim", mels)
     lengths = (field(config, "max_length", frames), field(config, "spec_size", frames))
     shapes = [(2, mels, frames), (2, frames, mels), (2, frames, wide), (2, 1, lengths[1], mels)]
+    shapes.append((2, frames, field(config, "input_feat_per_channel", mels)))
     return {
         "input_features": [lambda shape=shape: numbers(*shape) for shape in shapes],
         "input_features_mask": [lambda: torch.ones(2, frames, dtype=torch.long)],
         "input_values": [
             lambda: numbers(2, 4000), lambda: numbers(2, 1, 3840), lambda: numbers(2, 3840),
-            lambda: numbers(2, lengths[0], mels), lambda: numbers(2, ROWS, mels),
+            lambda: numbers(2, lengths[0], mels), lambda: numbers(2, ROWS, mels), lambda: numbers(2, 12000),
+            lambda: numbers(2, ROWS, field(config, "hidden_size", 32)),
         ],
         "decoder_input_values": [lambda: numbers(2, ROWS, mels)],
         "audio_values": [lambda: numbers(2, 1, 3840)],
+        "rewards": [lambda: numbers(2, ROWS, 1)],
+        "returns_to_go": [lambda: numbers(2, ROWS, 1)],
+        "timesteps": [lambda: torch.arange(ROWS).expand(2, -1)],
         "states": [lambda: numbers(2, ROWS, field(config, "state_dim", 17))],
         "actions": [lambda: numbers(2, ROWS, field(config, "act_dim", 4))],
         "spectrogram": [lambda: numbers(2, ROWS, field(config, "model_in_dim", mels))],
@@ -139,10 +153,16 @@ def inner(model: PreTrainedModel, numbers: Callable[..., Tensor]) -> Makers:
     alike = ("encoder_hidden_states", "image_embeds", "query_embeds", "inputs_embeds", "context", "noise_embeds",
              "context_hidden_states", "action_embeds")  # fmt: skip
     return {
-        **{name: rows for name in alike},
+        **dict.fromkeys(alike, rows),
         "hidden_states": rows + square,
         "state": [lambda: numbers(2, field(model.config, "max_state_dim", 32))],
         "num_patches": [lambda: ROWS],
+        "inputs": [
+            lambda: torch.arange(2 * ROWS).reshape(2, ROWS),
+            lambda: numbers(2, ROWS, hidden),
+            *square,
+            lambda: numbers(2, 4000),
+        ],
     }
 
 
@@ -162,13 +182,15 @@ def padding() -> Tensor:
     return (torch.arange(ROWS) < torch.tensor(LENGTHS)[:, None]).long()
 
 
-def of_patches(model: PreTrainedModel, chosen: str, grid: str) -> Iterator[dict[str, Any]]:
+def of_patches(model: PreTrainedModel, chosen: str, grid: str, others: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Images cut into patches, all in one list, and how many rows and columns each image has."""
     config = model.config
     channels, patch = field(config, "num_channels", field(config, "in_channels", 3)), field(config, "patch_size", 8)
     depth, count = field(config, "temporal_patch_size", 1), math.prod(PATCHES)
-    for shape in ((count, channels * depth * patch * patch), (count, channels, patch, patch)):
-        yield {chosen: torch.randn(shape), grid: torch.tensor([PATCHES])}
+    size = channels * patch * patch
+    cut = (count, channels, patch, patch)
+    for shape in ((count, depth * size), cut, (1, *cut), (count, 2 * depth * size)):
+        yield {**others, chosen: torch.randn(shape), grid: torch.tensor([PATCHES])}
 
 
 def first_of(model: PreTrainedModel, wanted: Any, known: Makers) -> str:
@@ -181,34 +203,37 @@ def first_of(model: PreTrainedModel, wanted: Any, known: Makers) -> str:
 
 
 def inputs(model: PreTrainedModel) -> Iterator[dict[str, Any]]:
-    """What the forward may take: first the least, then with one more argument, then in other shapes; texts are padded."""
+    """What the forward may take: the least first, then with one more argument, then other shapes; texts are padded."""
     wanted, known = inspect.signature(model.forward).parameters, makers(model)
     chosen = first_of(model, wanted, known)
+    required = [name for name, p in wanted.items() if p.default is p.empty and name in known]
     grid = next((name for name in ("grid_thw", "image_grid_thw") if name in wanted), None)
     if grid is not None and (wanted[grid].default is inspect.Parameter.empty or "Vision" in type(model).__name__):
-        yield from of_patches(model, chosen, grid)
+        yield from of_patches(model, chosen, grid, {name: known[name][0]() for name in required if name != chosen})
     given: dict[str, Any] = {chosen: known[chosen][0]()}
     if chosen in ("input_ids", "inputs_embeds") and "attention_mask" in wanted:
         given["attention_mask"] = padding()
     if "decoder_input_ids" in wanted:
         given["decoder_input_ids"] = known["decoder_input_ids"][0]()
-    needed = [name for name, p in wanted.items() if p.default is p.empty and name in known and name not in given]
-    given.update((name, known[name][0]()) for name in needed)
+    given.update((name, known[name][0]()) for name in required if name not in given)
     if type(model).__name__.endswith("MultipleChoice"):
         given = {name: value.unsqueeze(1) for name, value in given.items()}
     yield given
     more = [name for name in known if name in wanted and name not in given and name != "inputs_embeds"]
-    for name in more:
-        yield {**given, name: known[name][0]()}
+    yield from ({**given, name: make()} for name in more for make in known[name])
     bare = {name: value for name, value in given.items() if name != "attention_mask"}
     if "attention_mask" in given:
         yield bare
-    for make in known[chosen][1:]:
-        yield {**bare, chosen: make()}
+    if "use_cache" in wanted:
+        yield {**given, "use_cache": False}
     if "decoder_input_ids" in given:
-        for make, other in zip(known[chosen], known["decoder_input_ids"][1:]):
-            yield {**bare, chosen: make(), "decoder_input_ids": other()}
-    if more:
-        yield {**given, **{name: known[name][0]() for name in more}}
+        others = known["decoder_input_ids"][1:]
+        yield from ({**bare, "decoder_input_ids": make()} for make in others)
+        both = zip(known[chosen], others)
+        yield from ({**bare, chosen: make(), "decoder_input_ids": other()} for make, other in both)
+    everything = {name: known[name][0]() for name in more}
+    yield from ({**bare, chosen: make()} for make in known[chosen][1:])
+    yield from ({**bare, **everything, chosen: make()} for make in known[chosen] if everything)
     if "inputs_embeds" in wanted and chosen != "inputs_embeds":
-        yield {**{name: value for name, value in given.items() if name != chosen}, "inputs_embeds": known["inputs_embeds"][0]()}
+        others = {name: value for name, value in given.items() if name != chosen}
+        yield {**others, "inputs_embeds": known["inputs_embeds"][0]()}

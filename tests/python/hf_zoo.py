@@ -40,8 +40,8 @@ SMALL = {
     "text_hidden_size": 32, "moe_hidden_size": 16, "t2u_encoder_ffn_dim": 48, "t2u_decoder_ffn_dim": 48,
     "speech_encoder_intermediate_size": 48, "unit_hifi_gan_vocab_size": 99, "unit_embed_dim": 32, "num_filters": 4,
     "encoder_hidden_size": 32, "upsample_groups": 32, "output_channels": 32, "cross_hidden_size": 32,
-    "cross_num_attention_heads": 4, "cross_num_key_value_heads": 4, "cross_head_dim": 8, "num_sliding_attention_heads": 4,
-    "lru_width": 32,
+    "cross_num_attention_heads": 4, "cross_num_key_value_heads": 4, "cross_head_dim": 8,
+    "num_sliding_attention_heads": 4, "lru_width": 32, "fpn_hidden_size": 32, "moe_topk": 2, "reassemble_hidden_size": 32,
 }  # fmt: skip
 
 #: Fewer layers, experts and words alone, for families whose widths depend on each other.
@@ -53,8 +53,8 @@ SIZES = (SMALL, FEWER)
 
 #: For fields whose default is no number, so that the default config builds no model.
 MISSING = {
-    "head_dim": 8, "n_group": 1, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "num_key_value_heads": 4,
-    "pad_token_id": 0, "prediction_length": 4, "topk_group": 1, "vocab_size": 99,
+    "head_dim": 8, "n_group": 1, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2,
+    "num_key_value_heads": 4, "pad_token_id": 0, "prediction_length": 4, "topk_group": 1, "vocab_size": 99,
 }  # fmt: skip
 #: Backbones of detection models, in place of timm's, which is not asked for.
 RESNET = {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 1, 1]}
@@ -65,17 +65,29 @@ QFORMER = {"use_qformer_text_input": True}
 
 #: By the config's model_type: what the names of its fields do not tell.
 SPECIAL = {
+    "align_vision_model": {"width_coefficient": 0.25, "depth_coefficient": 0.25},
     "bailing_hybrid": {"num_expert_group": 1},
     "bamba": {"attn_layer_indices": [1], **MAMBA},
-    "blip_2": {**QFORMER},
-    "blip_2_qformer": {**QFORMER},
+    "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
+    "blip_2": QFORMER,
+    "blip_2_qformer": QFORMER,
+    "bridgetower": {"hidden_size": 64},
+    "bridgetower_text_model": {"hidden_size": 64},
+    "bridgetower_vision_model": {"hidden_size": 64},
+    "chameleon": {"vocabulary_map": {"<image>": 5}},
     "conditional_detr": LAST_STAGE,
     "dab-detr": LAST_STAGE,
     "deformable_detr": THREE_STAGES,
     "detr": LAST_STAGE,
     "diffusion_gemma_text": {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 16},
     "donut-swin": {"image_size": 128},
-    "ernie4_5_vl_moe_text": {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}},
+    "dpt": {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3]},
+    "efficientnet": {"width_coefficient": 0.25, "depth_coefficient": 0.25},
+    "emu3": {"vocabulary_map": {"<image>": 5}},
+    "exaone4_5_vision": {"window_size": 32},
+    "ernie4_5_vl_moe_text": {
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]},
+    },
     "glm4v_moe_text": {
         "rope_parameters": {
             "rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5, "mrope_section": [1, 1, 0],
@@ -95,8 +107,13 @@ SPECIAL = {
     "minimax_m3_vl_text": {"layer_types": ["minimax_m3_sparse"] * 2, "index_block_size": 4, "index_topk_blocks": 1},
     "mistral4": {"head_dim": 16},
     "mobilevitv2": {"image_size": 128},
+    "moonshine_streaming": {"num_key_value_heads": 4, "num_attention_heads": 4},
     "owlv2": {"projection_dim": 32},
     "owlvit": {"projection_dim": 32},
+    "qwen2_5_omni_vision_encoder": {"window_size": 32},
+    "qwen2_5_vl": {"window_size": 32},
+    "qwen2_5_vl_vision": {"window_size": 32},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 16},
     "qwen4_exp_text": {
         "indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 8, "indexer_budget": 4,
         "indexer_compress_ratio": 2,
@@ -106,9 +123,12 @@ SPECIAL = {
     "sam2_hiera_det_model": {"hidden_size": 96, "image_size": [128, 128]},
     "sam2_vision_model": {"backbone_feature_sizes": [[32, 32], [16, 16], [8, 8]]},
     "shieldgemma2": {"yes_token_index": 4, "no_token_index": 5},
-    "step3p7_text": {"sliding_window": 4},
+    "step3p5": {"sliding_window": 4},
     "swin": {"image_size": 128},
     "table-transformer": LAST_STAGE,
+    "xmod": {"default_language": "en_XX"},
+    "zamba": {"num_hidden_layers": 3, "layers_block_type": ["mamba", "hybrid", "hybrid"]},
+    "zamba2": {"layers_block_type": ["mamba", "hybrid"], "num_mem_blocks": 1, "use_mem_rope": False},
 }  # fmt: skip
 
 
@@ -123,7 +143,7 @@ def small_value(name: str, value: Any, sizes: dict[str, int]) -> Any:
     if value is None and name in MISSING:
         return MISSING[name]
     if name == "depths" and isinstance(value, (list, tuple)):
-        return [1] * len(value)
+        return type(value)([1] * len(value))
     if name == "rope_parameters" and isinstance(value, dict) and value.get("rope_theta", 0) is None:
         return {**value, "rope_theta": 10000.0}
     if isinstance(value, int) and not isinstance(value, bool) and value > sizes.get(name, value):
@@ -156,12 +176,22 @@ def stages_of(config: PreTrainedConfig, changed: dict[str, Any]) -> dict[str, An
     return {"num_hidden_layers": max(layers, len(indices)), "out_indices": [i + 1 for i in range(len(indices))]}
 
 
-def rebuilt(config: PreTrainedConfig, sizes: dict[str, int]) -> PreTrainedConfig:
+def chosen_by_parent(config: PreTrainedConfig) -> dict[str, Any]:
+    """The switches of a part that are not its own defaults."""
+    default = vars(type(config)())
+    switches = {name: value for name, value in vars(config).items() if isinstance(value, bool)}
+    return {name: value for name, value in switches.items() if name[0] != "_" and default.get(name) is not value}
+
+
+def rebuilt(config: PreTrainedConfig, sizes: dict[str, int], inner: bool = False) -> PreTrainedConfig:
     """The config with these fields small, made anew, so that what is derived from them follows."""
     known = vars(config)
-    parts = {name: rebuilt(part, sizes) for name, part in known.items() if isinstance(part, PreTrainedConfig)}
+    inside = {name: part for name, part in known.items() if isinstance(part, PreTrainedConfig)}
+    parts = {name: rebuilt(part, sizes, inner=True) for name, part in inside.items()}
     small = {name: small_value(name, value, sizes) for name, value in known.items() if name not in parts}
     changed = {name: value for name, value in small.items() if value is not known[name]}
+    if inner:
+        changed = {**chosen_by_parent(config), **changed}
     if isinstance(known.get("depths"), (list, tuple)):
         changed.pop("embed_dim", None)  # it grows from stage to stage, as the heads do
     if "num_hidden_layers" in changed and isinstance(known.get("layer_types"), (list, tuple)):
