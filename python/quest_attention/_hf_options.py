@@ -27,8 +27,8 @@ WITHOUT_EFFECT = {
     "output_hidden_states", "output_router_logits", "past_key_values", "position_ids", "return_dict", "use_cache",
 }  # fmt: skip
 
-#: Kinds of configs whose models support "eager" and not "sdpa": their masks have its form, and a layer without a mask sees
-#: everything, whatever its is_causal says.
+#: Kinds of configs whose models support "eager" and not "sdpa": their masks have its form, and a layer without a mask
+#: sees everything, whatever its is_causal says.
 EAGER_ONLY: set[type] = set()
 
 

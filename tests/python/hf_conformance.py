@@ -30,7 +30,7 @@ REASONS = {
     "package": "need a package that the tests do not install, such as timm or scipy",
     "size": "are too large even with a small config",
     "config": "cannot be built from their default config made small",
-    "input": "take no input known here; most are parts that are fed by the rest of their model, which is tried",
+    "input": "take no input known here; about two thirds are parts that the rest of their model feeds",
     "reach": "take an input that reaches none of their attention layers",
 }
 

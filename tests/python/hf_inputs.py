@@ -76,6 +76,17 @@ def texts(model: PreTrainedModel, generator: torch.Generator) -> Makers:
     }
 
 
+def with_pictures(model: PreTrainedModel, known: Makers) -> Iterator[Tensor]:
+    """Texts that begin with as many places for an image as the model may make of one."""
+    config = model.config
+    token = max(field(config, name, -1) for name in ("image_token_id", "image_token_index"))
+    if token == -1:
+        return
+    for places in (math.prod(PATCHES), math.prod(PATCHES) // 4, field(config, "num_query_tokens", 32)):
+        text = known["input_ids"][0]()
+        yield torch.cat([torch.full((2, places), token), text.where(text != token, 3)], 1)
+
+
 def images(model: PreTrainedModel, numbers: Callable[..., Tensor]) -> Makers:
     config = model.config
     channels, patch = field(config, "num_channels", 3), field(config, "patch_size", 8)
@@ -84,6 +95,8 @@ def images(model: PreTrainedModel, numbers: Callable[..., Tensor]) -> Makers:
     frames, count = field(config, "num_frames", 2), math.prod(PATCHES)
     shapes = [(2, channels, height, width), (2, frames, channels, height, width), (1, 2, channels, height, width)]
     rows = [(count, channels * patch * patch), (2, count, channels * patch * patch)]
+    if "spatial_shapes" in inspect.signature(model.forward).parameters:
+        shapes.insert(0, rows.pop())
     return {
         "pixel_values": [lambda shape=shape: numbers(*shape) for shape in (*shapes, *rows, (2, channels, 128, 128))],
         "pixel_values_videos": [lambda: numbers(2, frames, channels, height, width)],
@@ -231,6 +244,9 @@ def inputs(model: PreTrainedModel) -> Iterator[dict[str, Any]]:
         yield from ({**bare, "decoder_input_ids": make()} for make in others)
         both = zip(known[chosen], others)
         yield from ({**bare, chosen: make(), "decoder_input_ids": other()} for make, other in both)
+    if "input_ids" in wanted and "pixel_values" in wanted:
+        pictures = {"pixel_values": known["pixel_values"][0]()}
+        yield from ({**bare, **pictures, "input_ids": ids} for ids in with_pictures(model, known))
     everything = {name: known[name][0]() for name in more}
     yield from ({**bare, chosen: make()} for make in known[chosen][1:])
     yield from ({**bare, **everything, chosen: make()} for make in known[chosen] if everything)

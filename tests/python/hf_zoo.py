@@ -41,7 +41,8 @@ SMALL = {
     "speech_encoder_intermediate_size": 48, "unit_hifi_gan_vocab_size": 99, "unit_embed_dim": 32, "num_filters": 4,
     "encoder_hidden_size": 32, "upsample_groups": 32, "output_channels": 32, "cross_hidden_size": 32,
     "cross_num_attention_heads": 4, "cross_num_key_value_heads": 4, "cross_head_dim": 8,
-    "num_sliding_attention_heads": 4, "lru_width": 32, "fpn_hidden_size": 32, "moe_topk": 2, "reassemble_hidden_size": 32,
+    "num_sliding_attention_heads": 4, "lru_width": 32, "fpn_hidden_size": 32, "moe_topk": 2,
+    "reassemble_hidden_size": 32,
 }  # fmt: skip
 
 #: Fewer layers, experts and words alone, for families whose widths depend on each other.
@@ -53,8 +54,9 @@ SIZES = (SMALL, FEWER)
 
 #: For fields whose default is no number, so that the default config builds no model.
 MISSING = {
-    "head_dim": 8, "n_group": 1, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2,
-    "num_key_value_heads": 4, "pad_token_id": 0, "prediction_length": 4, "topk_group": 1, "vocab_size": 99,
+    "head_dim": 8, "image_token_id": 5, "image_token_index": 5, "n_group": 1, "n_routed_experts": 4,
+    "n_shared_experts": 1, "num_experts_per_tok": 2, "num_key_value_heads": 4,
+    "pad_token_id": 0, "prediction_length": 4, "topk_group": 1, "vocab_size": 99,
 }  # fmt: skip
 #: Backbones of detection models, in place of timm's, which is not asked for.
 RESNET = {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 1, 1]}
@@ -84,10 +86,10 @@ SPECIAL = {
     "dpt": {"num_hidden_layers": 4, "backbone_out_indices": [0, 1, 2, 3]},
     "efficientnet": {"width_coefficient": 0.25, "depth_coefficient": 0.25},
     "emu3": {"vocabulary_map": {"<image>": 5}},
-    "exaone4_5_vision": {"window_size": 32},
     "ernie4_5_vl_moe_text": {
         "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]},
     },
+    "exaone4_5_vision": {"window_size": 32},
     "glm4v_moe_text": {
         "rope_parameters": {
             "rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5, "mrope_section": [1, 1, 0],
@@ -177,10 +179,10 @@ def stages_of(config: PreTrainedConfig, changed: dict[str, Any]) -> dict[str, An
 
 
 def chosen_by_parent(config: PreTrainedConfig) -> dict[str, Any]:
-    """The switches of a part that are not its own defaults."""
+    """The switches and counts of a part that are not its own defaults."""
     default = vars(type(config)())
-    switches = {name: value for name, value in vars(config).items() if isinstance(value, bool)}
-    return {name: value for name, value in switches.items() if name[0] != "_" and default.get(name) is not value}
+    chosen = {name: value for name, value in vars(config).items() if isinstance(value, int) and name[0] != "_"}
+    return {name: value for name, value in chosen.items() if default.get(name) != value}
 
 
 def rebuilt(config: PreTrainedConfig, sizes: dict[str, int], inner: bool = False) -> PreTrainedConfig:
