@@ -267,7 +267,7 @@ std::string_view state_meaning(State state) {
     case data_needed:
       return "the recipe is ready and needs data that is not here";
     case nothing_to_run:
-      return "a drawing";
+      return "a drawing, or settings that recipes hold";
     case not_yet:
       break;
   }
