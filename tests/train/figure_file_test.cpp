@@ -21,6 +21,11 @@ Json heat(const Json& cells) {
   return {{"kind", "heat"}, {"rows", {"a", "b"}}, {"columns", {"x", "y"}}, {"cells", cells}};
 }
 
+Json graph(const Json& edges) {
+  const Json node = {{"x", 0.5}, {"y", 0.0}, {"kind", "a"}};
+  return {{"kind", "graph"}, {"nodes", {node, node}}, {"edges", edges}};
+}
+
 std::string refusal(const Json& figure) {
   const TemporaryFolder run;
   try {
@@ -39,9 +44,9 @@ void expect_refused(const Json& figure, const std::string& part) {
 
 TEST(FigureFile, IsTheFigureInAFileNamedByItsId) {
   const TemporaryFolder run;
-  for (const auto& panel :
-       {line({{"name", "run"}, {"y", {1.0, 2.0}}}), line({{"x", {0.5, 1.5}}, {"y", {1.0, 2.0}}}),
-        Json{{"kind", "bars"}, {"series", {{{"x", {"a", "b"}}, {"y", {1, 2}}}}}}, heat({{0.0, 0.5}, {nullptr, 1.0}})}) {
+  for (const auto& panel : {line({{"name", "run"}, {"y", {1.0, 2.0}}}), line({{"x", {0.5, 1.5}}, {"y", {1.0, 2.0}}}),
+                            Json{{"kind", "bars"}, {"series", {{{"x", {"a", "b"}}, {"y", {1, 2}}}}}},
+                            heat({{0.0, 0.5}, {nullptr, 1.0}}), graph(Json::array({Json::array({0, 1})}))}) {
     write_figure(run.path(), figure(panel));
     EXPECT_EQ(Json::parse(text_of(run.path() / "figures/a-figure.json")), figure(panel));
   }
@@ -78,13 +83,16 @@ TEST(FigureFile, AnIdIsAFileName) {
 
 TEST(FigureFile, SaysWhatAFigureLacks) {
   expect_refused({{"id", "x"}}, "a list \"panels\"");
-  expect_refused(figure({{"kind", "pie"}}), R"(panels of the kind "line", "bars" or "heat")");
+  expect_refused(figure({{"kind", "pie"}}), R"(panels of the kind "line", "bars", "heat" or "graph")");
   expect_refused(figure({{"kind", "line"}}), "a list \"series\"");
   expect_refused(figure(line({{"name", "run"}})), "a list \"y\"");
   expect_refused(figure(line({{"x", {1, 2, 3}}, {"y", {1, 2}}})), "as many \"x\" as \"y\"");
   expect_refused(figure({{"kind", "bars"}, {"series", {{{"y", {1, 2}}}}}}), "one series with \"x\" for its bars");
   expect_refused(figure(heat({{0.0, 0.5}})), "a list of \"cells\" for each of its \"rows\"");
   expect_refused(figure(heat({{0.0, 0.5}, {0.0}})), "a cell for each of its \"columns\"");
+  for (const auto& edge : {Json::array({0, 2}), Json::array({0}), Json("0 1")}) {
+    expect_refused(figure(graph(Json::array({edge}))), "edges that are two places in \"nodes\"");
+  }
 }
 
 }  // namespace
