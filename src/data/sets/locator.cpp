@@ -33,6 +33,10 @@ std::string problem_of(const SetFiles& set, const std::filesystem::path& place) 
 
 }  // namespace
 
+bool is_folder_name(const std::string& text) {
+  return std::filesystem::is_directory(text) || text.find('/') != std::string::npos;
+}
+
 std::filesystem::path user_cache() {
   const auto cache = folder_named_by("XDG_CACHE_HOME");
   return (cache.empty() ? folder_named_by("HOME") / ".cache" : cache) / "quest";

@@ -18,6 +18,9 @@ struct SetFiles {
   std::string how_to_get;          // a command, or what to put where
 };
 
+// Whether what a user names is a folder, there or not, and no set: what holds a slash, or a folder that is there.
+[[nodiscard]] bool is_folder_name(const std::string& text);
+
 // $XDG_CACHE_HOME/quest, or ~/.cache/quest.
 [[nodiscard]] std::filesystem::path user_cache();
 

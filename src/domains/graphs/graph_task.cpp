@@ -3,13 +3,13 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "data/sets/encoded_graphs.h"
 #include "data/sets/graph_benchmarks.h"
+#include "data/sets/locator.h"
 #include "data/sets/published_graphs.h"
 #include "domains/graphs/objective.h"
 #include "metrics/mean.h"
@@ -225,8 +225,7 @@ class GraphTaskFactory final : public domains::TaskFactory {
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> data_settings(const std::string& text) const override {
-    const bool is_path = std::filesystem::is_directory(text) || text.find('/') != std::string::npos;
-    return {{is_path ? "data.folder" : "data.name", text}};
+    return {{data::is_folder_name(text) ? "data.folder" : "data.name", text}};
   }
 
   // Generates, converts and encodes what is not in the cache.

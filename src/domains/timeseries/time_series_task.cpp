@@ -3,7 +3,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "data/sets/holdout.h"
+#include "data/sets/locator.h"
 #include "data/sets/time_series.h"
 #include "data/sets/uea_locator.h"
 #include "models/time_series_fields.h"
@@ -125,8 +125,7 @@ class TimeSeriesTaskFactory final : public domains::TaskFactory {
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> data_settings(const std::string& text) const override {
-    const bool is_path = std::filesystem::is_directory(text) || text.find('/') != std::string::npos;
-    if (!is_path) return {{"data.name", text}};
+    if (!data::is_folder_name(text)) return {{"data.name", text}};
     return {{"data.folder", text}, {"data.name", ""}};
   }
 

@@ -52,12 +52,6 @@ void gine_node_gradients_range(const GineProblem& p, const float* grad, const fl
   }
 }
 
-// Which of a node's projections.
-constexpr std::int64_t kA = 0;
-constexpr std::int64_t kB = 1;
-constexpr std::int64_t kD = 2;
-constexpr std::int64_t kE = 3;
-
 HWY_INLINE std::int64_t place(const GatedProblem& p, std::int64_t node, std::int64_t which, std::int64_t column) {
   return (node * kGatedProjections + which) * p.dim + column;
 }

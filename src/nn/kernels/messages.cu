@@ -10,12 +10,6 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Which of a node's projections.
-constexpr std::int64_t kA = 0;
-constexpr std::int64_t kB = 1;
-constexpr std::int64_t kD = 2;
-constexpr std::int64_t kE = 3;
-
 __device__ std::int64_t place(const GatedProblem& p, std::int64_t node, std::int64_t which, std::int64_t column) {
   return (node * kGatedProjections + which) * p.dim + column;
 }

@@ -41,7 +41,8 @@ struct GatedProblem {
   const float* projections;  // [V, 4, dim]: a, b, d, e
 };
 
-inline constexpr std::int64_t kGatedProjections = 4;
+// Which of a node's projections, and how many there are.
+enum GatedProjection : std::int64_t { kA, kB, kD, kE, kGatedProjections };
 inline constexpr double kGatedEps = 1e-6;
 
 struct GatedResults {
